@@ -1,0 +1,9 @@
+//! The vocabulary of the API: kinds, schemas, selectors, quantities, names, `Status`. Data and pure functions only:
+//! nothing here reads a clock, a socket or a disk.
+
+pub mod kind;
+pub mod schema;
+pub mod status;
+
+pub use kind::{GroupVersion, Kind, Subresource};
+pub use status::{Cause, Details, Reason, Status};

@@ -1,0 +1,80 @@
+//! The time, handed in: the machine's clock in production, one turned by hand in tests.
+//! Knows nothing of Kubernetes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+/// Tells the time and waits for it. Cheap to clone; clones of a manual clock share its hands.
+#[derive(Clone, Debug)]
+pub struct Clock(Source);
+
+#[derive(Clone, Debug)]
+enum Source {
+    System,
+    Manual(Arc<Hands>),
+}
+
+#[derive(Debug)]
+struct Hands {
+    micros: AtomicI64,
+    moved: watch::Sender<()>,
+}
+
+impl Clock {
+    pub fn system() -> Self {
+        Self(Source::System)
+    }
+
+    /// A clock that stands at `start` until someone advances it.
+    pub fn manual(start: Timestamp) -> Self {
+        let (moved, _) = watch::channel(());
+        Self(Source::Manual(Arc::new(Hands { micros: AtomicI64::new(start.as_microsecond()), moved })))
+    }
+
+    pub fn now(&self) -> Timestamp {
+        match &self.0 {
+            Source::System => Timestamp::now(),
+            Source::Manual(hands) => {
+                Timestamp::from_microsecond(hands.micros.load(Ordering::SeqCst)).unwrap_or(Timestamp::MAX)
+            }
+        }
+    }
+
+    /// Turns a manual clock's hands and wakes everyone who waited for that moment. The system's clock is not ours to turn.
+    pub fn advance(&self, by: Duration) {
+        if let Source::Manual(hands) = &self.0 {
+            let micros = i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
+            hands.micros.fetch_add(micros, Ordering::SeqCst);
+            hands.moved.send_replace(());
+        }
+    }
+
+    /// Waits until the clock shows `then`.
+    pub async fn until(&self, then: Timestamp) {
+        match &self.0 {
+            Source::System => {
+                let wait = then.duration_since(self.now());
+                if let Ok(wait) = Duration::try_from(wait) {
+                    tokio::time::sleep(wait).await;
+                }
+            }
+            Source::Manual(hands) => {
+                let mut moved = hands.moved.subscribe();
+                // The sender lives in `hands`, which we hold, so waiting can't fail.
+                while self.now() < then && moved.changed().await.is_ok() {}
+            }
+        }
+    }
+
+    pub async fn sleep(&self, wait: Duration) {
+        let wait = jiff::SignedDuration::try_from(wait).unwrap_or(jiff::SignedDuration::MAX);
+        self.until(self.now().saturating_add(wait).unwrap_or(Timestamp::MAX)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,16 @@
+use super::*;
+
+#[tokio::test]
+async fn a_sleeper_wakes_when_the_hands_pass_its_moment_and_not_before() {
+    let clock = Clock::manual(Timestamp::UNIX_EPOCH);
+    let sleeper = tokio::spawn({
+        let clock = clock.clone();
+        async move { clock.until(Timestamp::from_second(10).unwrap()).await }
+    });
+    clock.advance(Duration::from_secs(9));
+    tokio::task::yield_now().await;
+    assert!(!sleeper.is_finished(), "woke at second 9");
+    clock.advance(Duration::from_secs(1));
+    sleeper.await.unwrap();
+    assert_eq!(clock.now(), Timestamp::from_second(10).unwrap());
+}

@@ -1,6 +1,7 @@
 //! The vocabulary of the API: kinds, schemas, selectors, quantities, names, `Status`. Data and pure functions only:
 //! nothing here reads a clock, a socket or a disk.
 
+pub mod field;
 pub mod kind;
 pub mod schema;
 pub mod status;

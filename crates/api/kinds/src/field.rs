@@ -72,7 +72,8 @@ impl Errors {
     }
 
     pub fn required(&mut self, path: &Path<'_>, detail: &str) {
-        let message = if detail.is_empty() { "Required value".to_owned() } else { format!("Required value: {detail}") };
+        let message =
+            if detail.is_empty() { "Required value".to_owned() } else { format!("Required value: {detail}") };
         self.push("FieldValueRequired", path, message);
     }
 

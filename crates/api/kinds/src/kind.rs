@@ -15,7 +15,11 @@ pub struct GroupVersion {
 
 impl fmt::Display for GroupVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.group.is_empty() { write!(f, "{}", self.version) } else { write!(f, "{}/{}", self.group, self.version) }
+        if self.group.is_empty() {
+            write!(f, "{}", self.version)
+        } else {
+            write!(f, "{}/{}", self.group, self.version)
+        }
     }
 }
 
@@ -65,6 +69,10 @@ impl Kind {
 
     /// `deployments.apps`; the plural alone in the core group. What messages call the resource.
     pub fn qualified_plural(&self) -> String {
-        if self.gv.group.is_empty() { self.plural.to_string() } else { format!("{}.{}", self.plural, self.gv.group) }
+        if self.gv.group.is_empty() {
+            self.plural.to_string()
+        } else {
+            format!("{}.{}", self.plural, self.gv.group)
+        }
     }
 }

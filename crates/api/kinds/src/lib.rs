@@ -1,10 +1,12 @@
 //! The vocabulary of the API: kinds, schemas, selectors, quantities, names, `Status`. Data and pure functions only:
 //! nothing here reads a clock, a socket or a disk.
 
+pub mod builtin;
 pub mod field;
 pub mod kind;
 pub mod schema;
 pub mod status;
 
+pub use builtin::{Builtin, builtin};
 pub use kind::{GroupVersion, Kind, Subresource};
 pub use status::{Cause, Details, Reason, Status};

@@ -41,8 +41,10 @@ pub struct Field {
     pub patch: PatchStrategy,
     /// The field's number in upstream's protobuf messages; 0 where it has none.
     pub tag: u32,
-    /// Protobuf writes this struct's fields inline or in a special form; see `protobuf`.
+    /// Protobuf has it elsewhere or in another form than JSON.
     pub wire: Wire,
+    /// What becomes of an empty value when the object is written out.
+    pub zero: Zero,
 }
 
 /// What kind of value stands somewhere.
@@ -85,16 +87,37 @@ pub struct PatchStrategy {
     pub merge: bool,
     /// `retainKeys`: `$retainKeys` is understood here.
     pub retain_keys: bool,
+    /// `replace`: a struct is replaced as a whole instead of being merged.
+    pub replace: bool,
     pub merge_key: Option<Arc<str>>,
 }
 
 /// How a field is written in protobuf where that differs from what its shape says.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Wire {
     #[default]
     Plain,
-    /// The struct's fields stand in a nested message of this field's tag although JSON inlines them.
-    Inline,
+    /// The field stands in nested messages with these numbers, outermost first, although JSON has it inline.
+    Within(Arc<[u32]>),
+    /// A schema or a list of schemas.
+    SchemaOrArray,
+    /// A schema or a boolean.
+    SchemaOrBool,
+    /// A schema or a list of strings.
+    SchemaOrStrings,
+}
+
+/// Whether upstream writes a value that is empty (`""`, `0`, `false`, `[]`, `{}`). Clients compare what they sent with what
+/// they get, so we do as upstream does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Zero {
+    /// An empty value is as good as none and vanishes.
+    Omit,
+    /// An empty value differs from none: it stays when given.
+    #[default]
+    Keep,
+    /// Written even when not given.
+    Write,
 }
 
 impl Schemas {
@@ -208,7 +231,8 @@ impl<'s> Node<'s> {
 
     /// How a strategic merge patch treats what stands here.
     pub fn patch(&self) -> &'s PatchStrategy {
-        static REPLACE: PatchStrategy = PatchStrategy { merge: false, retain_keys: false, merge_key: None };
-        self.field.map_or(&REPLACE, |field| &field.patch)
+        static USUAL: PatchStrategy =
+            PatchStrategy { merge: false, retain_keys: false, replace: false, merge_key: None };
+        self.field.map_or(&USUAL, |field| &field.patch)
     }
 }

@@ -99,7 +99,8 @@ impl Status {
     }
 
     pub fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
-        let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", kind.qualified_plural());
+        let message =
+            format!("Operation cannot be fulfilled on {} \"{name}\": {why}", kind.qualified_plural());
         Self::new(409, Reason::Conflict, message).with(Self::about(kind, name))
     }
 
@@ -114,7 +115,8 @@ impl Status {
 
     /// 422 with the causes in Kubernetes' wording: `Pod "x" is invalid: spec.containers: Required value`.
     pub fn invalid(kind: &Kind, name: &str, causes: Vec<Cause>) -> Self {
-        let listed: Vec<String> = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+        let listed: Vec<String> =
+            causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
         let list = if listed.len() == 1 { listed.concat() } else { format!("[{}]", listed.join(", ")) };
         let qualified = if kind.gv.group.is_empty() {
             kind.kind.to_string()

@@ -1,0 +1,105 @@
+//! One object per request: create, get, update, patch, delete.
+
+use bytes::Bytes;
+use http::Method;
+
+use super::{Api, NAMESPACE};
+use crate::BenchError;
+use crate::load;
+use crate::objects;
+use crate::report::Line;
+
+const JSON: &str = "application/json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+
+/// An operation's request.
+struct Call {
+    method: Method,
+    path: String,
+    content_type: &'static str,
+    body: Bytes,
+}
+
+impl Api {
+    async fn each<F>(&self, measure: &str, count: usize, call: F) -> Result<Line, BenchError>
+    where
+        F: Fn(usize) -> Call + Clone + Send + Sync + 'static,
+    {
+        let seen = load::run(&self.target, self.size.connections, count, self.server, move |mut connection, number| {
+            let call = call(number);
+            async move {
+                let read = connection.drain(call.method, &call.path, call.content_type, call.body).await?;
+                Ok((connection, read))
+            }
+        });
+        Ok(seen.await?.line(measure, self.size.connections))
+    }
+
+    pub(super) async fn create_config_maps(&self) -> Result<Line, BenchError> {
+        self.config_maps_from("create-configmap", 0).await
+    }
+
+    /// Creates as many as `--count` says, numbered from `first` on.
+    pub(crate) async fn config_maps_from(&self, measure: &str, first: usize) -> Result<Line, BenchError> {
+        let bytes = self.size.bytes;
+        self.each(measure, self.size.count, move |number| Call {
+            method: Method::POST,
+            path: format!("{NAMESPACE}/configmaps"),
+            content_type: JSON,
+            body: objects::config_map(&format!("config-{}", first + number), bytes),
+        })
+        .await
+    }
+
+    pub(super) async fn get_config_map(&self) -> Result<Line, BenchError> {
+        self.each("get-configmap", self.size.count, |_| Call {
+            method: Method::GET,
+            path: format!("{NAMESPACE}/configmaps/config-0"),
+            content_type: "",
+            body: Bytes::new(),
+        })
+        .await
+    }
+
+    pub(super) async fn update_config_maps(&self) -> Result<Line, BenchError> {
+        // One byte longer than at creation, or the update would change nothing.
+        let bytes = self.size.bytes + 1;
+        self.each("update-configmap", self.size.count, move |number| Call {
+            method: Method::PUT,
+            path: format!("{NAMESPACE}/configmaps/config-{number}"),
+            content_type: JSON,
+            body: objects::config_map(&format!("config-{number}"), bytes),
+        })
+        .await
+    }
+
+    pub(super) async fn create_pods(&self) -> Result<Line, BenchError> {
+        self.each("create-pod", self.size.count, |number| Call {
+            method: Method::POST,
+            path: format!("{NAMESPACE}/pods"),
+            content_type: JSON,
+            body: objects::pod(&format!("pod-{number}")),
+        })
+        .await
+    }
+
+    pub(super) async fn patch_status(&self) -> Result<Line, BenchError> {
+        self.each("patch-pod-status", self.size.count, |number| Call {
+            method: Method::PATCH,
+            path: format!("{NAMESPACE}/pods/pod-{number}/status"),
+            content_type: STRATEGIC,
+            body: objects::pod_status(number),
+        })
+        .await
+    }
+
+    pub(super) async fn delete(&self, resource: &'static str, stem: &'static str) -> Result<Line, BenchError> {
+        self.each(&format!("delete-{resource}"), self.size.count, move |number| Call {
+            method: Method::DELETE,
+            path: format!("{NAMESPACE}/{resource}/{stem}-{number}?gracePeriodSeconds=0"),
+            content_type: "",
+            body: Bytes::new(),
+        })
+        .await
+    }
+}

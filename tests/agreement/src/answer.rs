@@ -23,8 +23,7 @@ fn file_of(folder: &Path, topic: &str) -> PathBuf {
 
 pub fn read_answers(folder: &Path, topic: &str) -> Result<Vec<Answer>, AgreementError> {
     let path = file_of(folder, topic);
-    let text =
-        std::fs::read(&path).map_err(|source| AgreementError::File { path: path.clone(), source })?;
+    let text = std::fs::read(&path).map_err(|source| AgreementError::File { path: path.clone(), source })?;
     serde_json::from_slice(&text)
         .map_err(|reason| AgreementError::Malformed { path, reason: reason.to_string() })
 }

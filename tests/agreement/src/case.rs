@@ -41,6 +41,18 @@ pub struct Step {
     /// An object is sent as JSON, a string as it stands.
     #[serde(default)]
     pub body: Option<Value>,
+    #[serde(default)]
+    pub check: Check,
+}
+
+/// How much of an answer a step is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Check {
+    #[default]
+    Whole,
+    /// The step only prepares later ones.
+    Status,
 }
 
 impl Topic {
@@ -58,7 +70,9 @@ pub fn read_topics(folder: &Path) -> Result<Vec<Topic>, AgreementError> {
         let Some(name) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
         let text = std::fs::read_to_string(&path)
             .map_err(|source| AgreementError::File { path: path.clone(), source })?;
-        let file = serde_saphyr::from_str(&text)
+        // As in Kubernetes' own YAML, `y` and `no` are texts.
+        let options = serde_saphyr::options! { strict_booleans: true };
+        let file = serde_saphyr::from_str_with_options(&text, options)
             .map_err(|reason| AgreementError::Malformed { path: path.clone(), reason: reason.to_string() })?;
         topics.push(Topic { name: name.to_owned(), file });
     }

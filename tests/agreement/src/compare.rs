@@ -33,14 +33,22 @@ pub fn differences(topic: &str, expected: &[Answer], got: &[Answer]) -> Vec<Diff
             found.push(Difference { topic, step, path, expected, got });
         };
         let Some(other) = got.get(at).filter(|other| other.name == answer.name) else {
-            add("step".to_owned(), Some(answer.name.clone().into()), got.get(at).map(|o| o.name.clone().into()));
+            add(
+                "step".to_owned(),
+                Some(answer.name.clone().into()),
+                got.get(at).map(|o| o.name.clone().into()),
+            );
             continue;
         };
         if answer.status != other.status {
             add("status".to_owned(), Some(answer.status.into()), Some(other.status.into()));
         }
         if answer.warnings != other.warnings {
-            add("warnings".to_owned(), Some(answer.warnings.clone().into()), Some(other.warnings.clone().into()));
+            add(
+                "warnings".to_owned(),
+                Some(answer.warnings.clone().into()),
+                Some(other.warnings.clone().into()),
+            );
         }
         descend("body".to_owned(), Some(&answer.body), Some(&other.body), &mut add);
     }

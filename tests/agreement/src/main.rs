@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use kedge_agreement::{
-    AgreementError, Server, differences, home, judge, read_answers, read_known, read_topics, run, write_answers,
+    AgreementError, Server, differences, home, judge, read_answers, read_known, read_topics, run,
+    write_answers,
 };
 
 #[tokio::main(flavor = "current_thread")]

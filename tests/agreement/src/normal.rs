@@ -7,16 +7,15 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 /// Makes two answers to the same request comparable.
-pub(crate) fn normalise(body: &mut Value) {
-    if body.get("kind").and_then(Value::as_str) == Some("Table") {
-        ages(body);
+pub(crate) fn normalise(value: &mut Value) {
+    match value.get("kind").and_then(Value::as_str) {
+        Some("Table") => table(value),
+        Some("Status") => causes(value),
+        Some("CertificateSigningRequest") => requester(value),
+        _ => {}
     }
-    walk(body);
-}
-
-fn walk(value: &mut Value) {
     match value {
-        Value::Array(items) => items.iter_mut().for_each(walk),
+        Value::Array(items) => items.iter_mut().for_each(normalise),
         Value::Object(fields) => {
             if let (Some(Value::String(prefix)), Some(Value::String(name))) =
                 (fields.get("generateName"), fields.get("name"))
@@ -29,13 +28,14 @@ fn walk(value: &mut Value) {
                 if let Some(placeholder) = placeholder(key, field) {
                     *field = placeholder;
                 } else {
-                    walk(field);
+                    normalise(field);
                 }
                 if key == "managedFields" {
                     in_one_order(field);
                 }
             }
         }
+        Value::String(_) if is_server_time(value) => *value = "<time>".into(),
         Value::String(text) => *text = plain(text),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
@@ -47,9 +47,7 @@ fn placeholder(key: &str, field: &Value) -> Option<Value> {
     match key {
         "resourceVersion" if filled => Some("<revision>".into()),
         "continue" if filled => Some("<continue>".into()),
-        "creationTimestamp" | "deletionTimestamp" | "time" | "lastTransitionTime" if is_time(field) => {
-            Some("<time>".into())
-        }
+        _ if is_server_time(field) => Some("<time>".into()),
         "clusterIP" if filled && field != "None" => Some("<clusterIP>".into()),
         "clusterIPs" => {
             let count = field.as_array()?.iter().filter(|ip| *ip != "None").count();
@@ -60,10 +58,13 @@ fn placeholder(key: &str, field: &Value) -> Option<Value> {
     }
 }
 
-fn is_time(field: &Value) -> bool {
+/// Times that a case chooses lie in 2020; every other one is the server's.
+fn is_server_time(field: &Value) -> bool {
     static TIME: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$").ok());
-    field.as_str().is_some_and(|text| TIME.as_ref().is_some_and(|time| time.is_match(text)))
+    field.as_str().is_some_and(|text| {
+        !text.starts_with("2020-") && TIME.as_ref().is_some_and(|time| time.is_match(text))
+    })
 }
 
 /// Identities and revisions also occur inside messages.
@@ -73,14 +74,22 @@ fn plain(text: &str) -> String {
             (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<uid>"),
             (r"current: \d+", "current: <revision>"),
             (r"too old resource version: (\d+) \(\d+\)", "too old resource version: $1 (<revision>)"),
+            (r"in record \(\d+\)", "in record (<revision>)"),
+            // How the stock server's language prints its own types says nothing about the API.
+            (r#"Invalid value: "(?:\{|map\[)(?:[^"\\]|\\.)*""#, r#"Invalid value: "<object>""#),
+            (r"Invalid value: \{.*?\}: ", "Invalid value: <object>: "),
+            (r#" in scheme "[^"]*""#, ""),
+            (r"Go struct field \w+\.(\S+) of type [^\s,]+", "Go struct field <type>.$1 of type <type>"),
+            (r"map\[[^\]]*\]", "<object>"),
+            (r"(?s)\n ?[{@].*", ""),
         ]
         .into_iter()
         .filter_map(|(pattern, stand_in)| Some((Regex::new(pattern).ok()?, stand_in)))
         .collect()
     });
-    PATTERNS.iter().fold(text.to_owned(), |text, (pattern, stand_in)| {
-        pattern.replace_all(&text, *stand_in).into_owned()
-    })
+    PATTERNS
+        .iter()
+        .fold(text.to_owned(), |text, (pattern, stand_in)| pattern.replace_all(&text, *stand_in).into_owned())
 }
 
 /// Entries written within the same second have no order that could be relied on.
@@ -92,23 +101,53 @@ fn in_one_order(entries: &mut Value) {
     }
 }
 
-/// A table's ages depend on when it was asked for.
-fn ages(table: &mut Value) {
-    let Some(columns) = table["columnDefinitions"].as_array() else { return };
-    let age = |column: &Value| {
-        ["Age", "Duration", "Last Schedule", "First Seen", "Last Seen"].iter().any(|name| column["name"] == *name)
-    };
-    let places: Vec<usize> =
-        columns.iter().enumerate().filter(|(_, column)| age(column)).map(|(at, _)| at).collect();
-    let Some(rows) = table["rows"].as_array_mut() else { return };
-    for row in rows {
-        for at in &places {
-            if let Some(cell) = row.get_mut("cells").and_then(|cells| cells.get_mut(at))
-                && cell.as_str().is_some_and(|text| text.starts_with(|c: char| c.is_ascii_digit()))
-            {
-                *cell = "<age>".into();
+/// A signing request names who made it, which is the kubeconfig's choice.
+fn requester(request: &mut Value) {
+    if let Some(spec) = request["spec"].as_object_mut() {
+        for key in ["username", "groups", "extra"] {
+            spec.remove(key);
+        }
+    }
+}
+
+/// Causes come in no particular order, and a client that shows them needs none.
+fn causes(status: &mut Value) {
+    if let Some(Value::Array(causes)) = status.pointer_mut("/details/causes") {
+        causes.sort_by_cached_key(|cause| ["field", "reason", "message"].map(|key| cause[key].to_string()));
+    }
+}
+
+/// Ages depend on when a table was asked for, addresses on the server; what a column means is prose.
+fn table(table: &mut Value) {
+    let mut names = Vec::new();
+    for column in table["columnDefinitions"].as_array_mut().into_iter().flatten() {
+        if let Some(column) = column.as_object_mut() {
+            column.remove("description");
+        }
+        names.push(column["name"].as_str().unwrap_or_default().to_owned());
+    }
+    for row in table["rows"].as_array_mut().into_iter().flatten() {
+        let cells = row["cells"].as_array_mut().into_iter().flatten();
+        for (at, cell) in cells.enumerate() {
+            // Only the first table of a watch names its columns.
+            let column = names.get(at).map(String::as_str);
+            if let Some(text) = cell.as_str().and_then(|text| allocated(column, text)) {
+                *cell = text.into();
             }
         }
+    }
+}
+
+fn allocated(column: Option<&str>, text: &str) -> Option<String> {
+    static AGE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(\d+[smhdy])+").ok());
+    static PORT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r":3\d{4}/").ok());
+    match column {
+        None | Some("Age" | "Duration" | "Last Schedule" | "Last Seen" | "Restarts") => {
+            Some(AGE.as_ref()?.replace_all(text, "<age>").into_owned())
+        }
+        Some("Cluster-IP") if text.contains('.') => Some("<clusterIP>".to_owned()),
+        Some("Port(s)") => Some(PORT.as_ref()?.replace_all(text, ":<nodePort>/").into_owned()),
+        Some(_) => None,
     }
 }
 

@@ -5,19 +5,20 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::case::Check;
 use crate::normal::normalise;
 use crate::server::{Call, Reply};
 use crate::{AgreementError, Answer, Server, Step, Topic};
 
 const JSON: &str = "application/json";
+const NAMESPACES: &str = "/api/v1/namespaces";
 const MERGE: &str = "application/merge-patch+json";
 
 /// Runs a topic and gives the normalised answers.
 pub async fn run(server: &Server, topic: &Topic) -> Result<Vec<Answer>, AgreementError> {
     let namespace = topic.namespace();
-    // The label is what a namespace always gets; naming it here keeps topics independent of that rule.
     let made = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
-    send(server, "namespace", "POST", "/api/v1/namespaces", Some(made)).await?;
+    send(server, "namespace", "POST", NAMESPACES, Some(made)).await?;
 
     let mut seen: BTreeMap<&str, Value> = BTreeMap::new();
     let mut leftovers = Vec::new();
@@ -30,17 +31,22 @@ pub async fn run(server: &Server, topic: &Topic) -> Result<Vec<Answer>, Agreemen
             Some(object) => Some(fill(step, &object.to_string(), &namespace, &seen)?),
         };
         let patch = topic.file.patch.as_deref().filter(|_| step.method == "PATCH");
+        let general = topic.file.accept.as_deref().filter(|_| step.check == Check::Whole);
+        let accept = step.accept.as_deref().or(general);
         let call = Call {
             step: &step.name,
             method: &step.method,
             path: &path,
             content_type: step.content_type.as_deref().or(patch).unwrap_or(JSON),
-            accept: step.accept.as_deref().or(topic.file.accept.as_deref()).unwrap_or(JSON),
+            accept: accept.unwrap_or(JSON),
             body,
         };
         let Reply { status, warnings, mut body } = server.ask(call).await?;
         leftovers.extend(object_path(&step.method, &path, status, &body));
         seen.insert(&step.name, body.clone());
+        if step.check == Check::Status {
+            body = Value::Null;
+        }
         normalise(&mut body);
         answers.push(Answer { name: step.name.clone(), status, warnings, body });
     }
@@ -62,18 +68,17 @@ fn object_path(method: &str, path: &str, status: u16, body: &Value) -> Option<St
 
 /// Nobody answers for finalizers in an API server that runs alone, so they are taken off.
 async fn sweep(server: &Server, namespace: &str, leftovers: Vec<String>) -> Result<(), AgreementError> {
-    for path in leftovers.iter().rev() {
+    let own = format!("{NAMESPACES}/{namespace}");
+    for path in leftovers.iter().rev().chain([&own]) {
         let loose = json!({"metadata": {"finalizers": null}});
-        send(server, "sweep", "PATCH", path, Some(loose)).await?;
+        send(server, "sweep", "PATCH", path, Some(loose.clone())).await?;
         send(server, "sweep", "DELETE", &format!("{path}?gracePeriodSeconds=0"), None).await?;
-        let loose = json!({"metadata": {"finalizers": null}});
         send(server, "sweep", "PATCH", path, Some(loose)).await?;
+        if let Some(name) = path.strip_prefix(NAMESPACES).filter(|rest| rest.matches('/').count() == 1) {
+            let empty = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": &name[1..]}});
+            send(server, "sweep", "PUT", &format!("{path}/finalize"), Some(empty)).await?;
+        }
     }
-    let path = format!("/api/v1/namespaces/{namespace}");
-    send(server, "sweep", "DELETE", &path, None).await?;
-    let mut last = send(server, "sweep", "GET", &path, None).await?.body;
-    last["spec"] = json!({});
-    send(server, "sweep", "PUT", &format!("{path}/finalize"), Some(last)).await?;
     Ok(())
 }
 

@@ -46,8 +46,17 @@ impl Server {
             .await
             .map_err(|error| at(error.into()))?;
         config.read_timeout = Some(PATIENCE);
+        // A refusal is an answer, too.
+        config.default_retry = false;
         let client = kube::Client::try_from(config).map_err(|error| at(error.into()))?;
         Ok(Self { client })
+    }
+
+    /// Whether the server says that it can be used.
+    pub async fn is_ready(&self) -> Result<bool, AgreementError> {
+        let (step, accept) = ("readyz", "*/*");
+        let call = Call { step, method: "GET", path: "/readyz", content_type: accept, accept, body: None };
+        Ok(self.ask(call).await?.status == 200)
     }
 
     pub(crate) async fn ask(&self, call: Call<'_>) -> Result<Reply, AgreementError> {
@@ -68,10 +77,15 @@ impl Server {
         let (head, bytes) = tokio::time::timeout(PATIENCE, answered)
             .await
             .map_err(|_| AgreementError::Silent { step: step(), seconds: PATIENCE.as_secs() })?
-            .map_err(|source: kube::Error| AgreementError::Unanswered { step: step(), source: Box::new(source) })?;
+            .map_err(|source: kube::Error| AgreementError::Unanswered {
+                step: step(),
+                source: Box::new(source),
+            })?;
         let warnings = head.headers.get_all(http::header::WARNING).iter();
         let warnings = warnings.filter_map(|value| value.to_str().ok()).map(warning_text).collect();
-        Ok(Reply { status: head.status.as_u16(), warnings, body: parse(&bytes) })
+        let watched = call.path.contains("watch=") || call.path.contains("/watch/");
+        let body = if watched && head.status.is_success() { events(&bytes) } else { document(&bytes) };
+        Ok(Reply { status: head.status.as_u16(), warnings, body })
     }
 }
 
@@ -81,11 +95,11 @@ fn warning_text(header: &str) -> String {
     serde_json::from_str(text).unwrap_or_else(|_| text.to_owned())
 }
 
-/// One document, or the list of a watch's events, or text.
-fn parse(bytes: &[u8]) -> Value {
-    if let Ok(value) = serde_json::from_slice(bytes) {
-        return value;
-    }
+fn document(bytes: &[u8]) -> Value {
+    serde_json::from_slice(bytes).unwrap_or_else(|_| String::from_utf8_lossy(bytes).into())
+}
+
+fn events(bytes: &[u8]) -> Value {
     let events: Result<Vec<Value>, _> = serde_json::Deserializer::from_slice(bytes).into_iter().collect();
     events.map_or_else(|_| String::from_utf8_lossy(bytes).into(), Value::Array)
 }

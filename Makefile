@@ -1,0 +1,50 @@
+# Start here: `make up` gives a running cluster, `make test` runs everything that CI runs.
+
+DATA ?= $(CURDIR)/.kedge
+LISTEN ?= 127.0.0.1:6443
+KEDGE := target/release/kedge
+
+.PHONY: up down uninstall test lint bench fuzz prepare prepare-test build
+
+## Install what is missing, build, start a cluster, say what next
+up: prepare build
+	@scripts/up "$(KEDGE)" "$(DATA)" "$(LISTEN)"
+
+## Stop the cluster; its data stays
+down:
+	@scripts/down "$(DATA)"
+
+## Stop the cluster and remove everything that it made
+uninstall: down
+	@rm -rf "$(DATA)"
+	@echo "Removed $(DATA)."
+
+## Everything that CI runs
+test: prepare-test lint
+	cargo build --locked
+	cargo nextest run --locked --workspace --no-fail-fast
+	scripts/test-python
+	scripts/fuzz 20
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+## Every figure of the README, measured on this machine
+bench: prepare-test
+	cargo build --locked --release -p kedge -p kedge-bench
+	target/release/kedge-bench suite --kedge $(KEDGE)
+
+## Fuzz each target for a while: make fuzz SECONDS=600
+SECONDS ?= 60
+fuzz: prepare-test
+	scripts/fuzz $(SECONDS)
+
+build:
+	cargo build --locked --release -p kedge
+
+prepare:
+	@scripts/prepare
+
+prepare-test:
+	@scripts/prepare test

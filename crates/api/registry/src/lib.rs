@@ -2,7 +2,9 @@
 //! Walk: step 3. Before it `api/http`, after it `api/store`.
 
 pub mod request;
+mod strategies;
 pub mod strategy;
 
 pub use request::{At, DeleteOptions, FieldValidation, ListQuery, Patch, Propagation, User, VersionMatch, WatchQuery, WriteOptions};
+pub use strategies::strategy;
 pub use strategy::Strategy;

@@ -1,0 +1,104 @@
+//! Pods. Everything that a pod shares with the templates of workloads lies in the files below this one.
+
+pub(super) mod budget;
+pub(super) mod defaults;
+mod quality;
+pub(super) mod template;
+
+use kedge_kinds::field::Errors;
+use serde_json::{Value, json};
+
+use super::fields::{at, fill, int, list, open, put, text};
+use crate::strategy::{Selectable, Strategy};
+
+pub(super) struct Pods;
+
+impl Strategy for Pods {
+    fn default(&self, pod: &mut Value) {
+        defaults::pod(pod);
+        addresses(pod);
+    }
+
+    fn prepare_create(&self, pod: &mut Value) {
+        let class = quality::class(at(pod, "spec"));
+        put(pod, "status", json!({"phase": "Pending", "qosClass": class}));
+        if !list(at(pod, "spec"), "schedulingGates").is_empty()
+            && let Some(status) = open(pod, "status")
+        {
+            put(status, "conditions", gated());
+        }
+    }
+
+    fn prepare_update(&self, new: &mut Value, old: &Value) {
+        super::fields::carry(new, old, "status");
+    }
+
+    fn prepare_status(&self, new: &mut Value, old: &Value) {
+        let class = text(at(old, "status"), "qosClass");
+        if let Some(status) = open(new, "status")
+            && !class.is_empty()
+        {
+            put(status, "qosClass", class);
+        }
+    }
+
+    fn validate(&self, _pod: &Value, _errors: &mut Errors) {}
+
+    fn selectable(&self) -> &'static [Selectable] {
+        const fn field(field: &'static str, pointer: &'static str) -> Selectable {
+            Selectable { field, pointer, absent: "" }
+        }
+        const FIELDS: &[Selectable] = &[
+            field("spec.nodeName", "/spec/nodeName"),
+            field("spec.restartPolicy", "/spec/restartPolicy"),
+            field("spec.schedulerName", "/spec/schedulerName"),
+            field("spec.serviceAccountName", "/spec/serviceAccountName"),
+            Selectable { field: "spec.hostNetwork", pointer: "/spec/hostNetwork", absent: "false" },
+            field("status.phase", "/status/phase"),
+            field("status.podIP", "/status/podIP"),
+            field("status.podIPs", "/status/podIPs/0/ip"),
+            field("status.nominatedNodeName", "/status/nominatedNodeName"),
+        ];
+        FIELDS
+    }
+
+    fn counts_generations(&self) -> bool {
+        true
+    }
+
+    fn grace_seconds(&self, pod: &Value, asked: Option<i64>) -> i64 {
+        let spec = at(pod, "spec");
+        let period = asked.or_else(|| int(spec, "terminationGracePeriodSeconds")).unwrap_or(30);
+        // A node is the one that winds a pod down; without one, or when it is over, there is nobody to wait for.
+        if text(spec, "nodeName").is_empty()
+            || matches!(text(at(pod, "status"), "phase"), "Succeeded" | "Failed")
+        {
+            return 0;
+        }
+        // A negative period comes from old objects and means "as short as can be".
+        if period < 0 { 1 } else { period }
+    }
+}
+
+/// `podIP` is the first of `podIPs`; each is filled from the other.
+fn addresses(pod: &mut Value) {
+    let Some(status) = pod.get_mut("status") else { return };
+    if list(status, "podIPs").is_empty() && !text(status, "podIP").is_empty() {
+        let one = json!([{"ip": text(status, "podIP")}]);
+        put(status, "podIPs", one);
+    } else if let Some(first) = list(status, "podIPs").first() {
+        let first = text(first, "ip").to_owned();
+        put(status, "podIP", first);
+    }
+    if list(status, "hostIPs").is_empty() && !text(status, "hostIP").is_empty() {
+        let one = json!([{"ip": text(status, "hostIP")}]);
+        fill(status, "hostIPs", one);
+    }
+}
+
+fn gated() -> Value {
+    json!([{
+        "type": "PodScheduled", "status": "False", "reason": "SchedulingGated",
+        "message": "Scheduling is blocked due to non-empty scheduling gates",
+    }])
+}

@@ -1,0 +1,88 @@
+//! Services: ports and policies. Addresses and node ports are handed out by the generic path, not here.
+
+pub(super) mod addresses;
+
+use serde_json::{Value, json};
+
+use super::fields::{at, each, fill, fill_text, has, list, number, open, put, take, text};
+use crate::strategy::{NameRule, Selectable, Strategy};
+
+pub(super) struct Services;
+
+const CLIENT_AFFINITY_SECONDS: i64 = 10800;
+
+impl Strategy for Services {
+    fn default(&self, service: &mut Value) {
+        let Some(spec) = open(service, "spec") else { return };
+        fill_text(spec, "sessionAffinity", "None");
+        match text(spec, "sessionAffinity") {
+            "None" => {
+                take(spec, "sessionAffinityConfig");
+            }
+            "ClientIP" if !has(at(at(spec, "sessionAffinityConfig"), "clientIP"), "timeoutSeconds") => {
+                put(
+                    spec,
+                    "sessionAffinityConfig",
+                    json!({"clientIP": {"timeoutSeconds": CLIENT_AFFINITY_SECONDS}}),
+                );
+            }
+            _ => {}
+        }
+        fill_text(spec, "type", "ClusterIP");
+        for port in each(spec, "ports") {
+            fill_text(port, "protocol", "TCP");
+            let target = at(port, "targetPort");
+            if target.is_null() || target == &json!(0) || target == &json!("") {
+                let same = number(port, "port");
+                put(port, "targetPort", same);
+            }
+        }
+        if is_reachable_from_outside(spec) {
+            fill_text(spec, "externalTrafficPolicy", "Cluster");
+        }
+        if text(spec, "type") != "ExternalName" {
+            fill(spec, "internalTrafficPolicy", "Cluster");
+        }
+        let balanced = text(spec, "type") == "LoadBalancer";
+        if balanced {
+            fill(spec, "allocateLoadBalancerNodePorts", true);
+        }
+        status(service, balanced);
+    }
+
+    fn prepare_create(&self, service: &mut Value) {
+        status(service, false);
+    }
+
+    fn name_rule(&self) -> NameRule {
+        NameRule::Label1035
+    }
+
+    fn selectable(&self) -> &'static [Selectable] {
+        const FIELDS: &[Selectable] = &[
+            Selectable { field: "spec.clusterIP", pointer: "/spec/clusterIP", absent: "" },
+            Selectable { field: "spec.type", pointer: "/spec/type", absent: "" },
+        ];
+        FIELDS
+    }
+}
+
+fn status(service: &mut Value, balanced: bool) {
+    let Some(status) = open(service, "status") else { return };
+    let Some(balancer) = open(status, "loadBalancer") else { return };
+    if balanced {
+        for ingress in each(balancer, "ingress") {
+            if !text(ingress, "ip").is_empty() {
+                fill(ingress, "ipMode", "VIP");
+            }
+        }
+    }
+}
+
+fn is_reachable_from_outside(spec: &Value) -> bool {
+    match text(spec, "type") {
+        "NodePort" | "LoadBalancer" => true,
+        "ClusterIP" => !list(spec, "externalIPs").is_empty(),
+        _ => false,
+    }
+}

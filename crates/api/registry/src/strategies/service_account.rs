@@ -1,0 +1,7 @@
+//! ServiceAccounts.
+
+use crate::strategy::Strategy;
+
+pub(super) struct ServiceAccounts;
+
+impl Strategy for ServiceAccounts {}

@@ -38,9 +38,15 @@ pub struct Step {
     pub content_type: Option<String>,
     #[serde(default)]
     pub accept: Option<String>,
+    /// The user in whose name the request is made; the administrator's own if absent.
+    #[serde(default, rename = "as")]
+    pub user: Option<String>,
     /// An object is sent as JSON, a string as it stands.
     #[serde(default)]
     pub body: Option<Value>,
+    /// Ask again until the answer has this status: what the server learns from its own watches takes a moment.
+    #[serde(default)]
+    pub until: Option<u16>,
     #[serde(default)]
     pub check: Check,
 }

@@ -17,6 +17,8 @@ pub(crate) fn normalise(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(normalise),
         Value::Object(fields) => {
+            // A hash of the stock server's own storage layout.
+            fields.remove("storageVersionHash");
             if let (Some(Value::String(prefix)), Some(Value::String(name))) =
                 (fields.get("generateName"), fields.get("name"))
                 && name.starts_with(prefix.as_str())
@@ -46,6 +48,7 @@ fn placeholder(key: &str, field: &Value) -> Option<Value> {
     let filled = field.as_str().is_some_and(|text| !text.is_empty());
     match key {
         "resourceVersion" if filled => Some("<revision>".into()),
+        "serverAddress" if filled => Some("<address>".into()),
         "continue" if filled => Some("<continue>".into()),
         _ if is_server_time(field) => Some("<time>".into()),
         "clusterIP" if filled && field != "None" => Some("<clusterIP>".into()),

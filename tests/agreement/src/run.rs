@@ -2,6 +2,7 @@
 //! is the one exception, since every topic gets one.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -12,6 +13,8 @@ use crate::{AgreementError, Answer, Server, Step, Topic};
 
 const JSON: &str = "application/json";
 const NAMESPACES: &str = "/api/v1/namespaces";
+const PAUSE: Duration = Duration::from_millis(50);
+const REPEATS: usize = 100;
 const MERGE: &str = "application/merge-patch+json";
 
 /// Runs a topic and gives the normalised answers.
@@ -39,9 +42,10 @@ pub async fn run(server: &Server, topic: &Topic) -> Result<Vec<Answer>, Agreemen
             path: &path,
             content_type: step.content_type.as_deref().or(patch).unwrap_or(JSON),
             accept: accept.unwrap_or(JSON),
+            user: step.user.as_deref(),
             body,
         };
-        let Reply { status, warnings, mut body } = server.ask(call).await?;
+        let Reply { status, warnings, mut body } = patiently(server, &call, step.until).await?;
         leftovers.extend(object_path(&step.method, &path, status, &body));
         seen.insert(&step.name, body.clone());
         if step.check == Check::Status {
@@ -52,6 +56,19 @@ pub async fn run(server: &Server, topic: &Topic) -> Result<Vec<Answer>, Agreemen
     }
     sweep(server, &namespace, leftovers).await?;
     Ok(answers)
+}
+
+/// Asks until the status is the wanted one, or for long enough; the last answer counts.
+async fn patiently(server: &Server, call: &Call<'_>, until: Option<u16>) -> Result<Reply, AgreementError> {
+    let mut reply = server.ask(call).await?;
+    for _ in 0..REPEATS {
+        if until.is_none_or(|wanted| wanted == reply.status) {
+            break;
+        }
+        tokio::time::sleep(PAUSE).await;
+        reply = server.ask(call).await?;
+    }
+    Ok(reply)
 }
 
 /// Where the object that a step created can be deleted again.
@@ -91,7 +108,7 @@ async fn send(
 ) -> Result<Reply, AgreementError> {
     let content_type = if method == "PATCH" { MERGE } else { JSON };
     let body = body.map(|value| value.to_string());
-    server.ask(Call { step, method, path, content_type, accept: JSON, body }).await
+    server.ask(&Call { step, method, path, content_type, accept: JSON, user: None, body }).await
 }
 
 /// Puts the namespace and earlier answers in.

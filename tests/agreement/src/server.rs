@@ -26,6 +26,7 @@ pub(crate) struct Call<'a> {
     pub(crate) path: &'a str,
     pub(crate) content_type: &'a str,
     pub(crate) accept: &'a str,
+    pub(crate) user: Option<&'a str>,
     pub(crate) body: Option<String>,
 }
 
@@ -55,19 +56,30 @@ impl Server {
     /// Whether the server says that it can be used.
     pub async fn is_ready(&self) -> Result<bool, AgreementError> {
         let (step, accept) = ("readyz", "*/*");
-        let call = Call { step, method: "GET", path: "/readyz", content_type: accept, accept, body: None };
-        Ok(self.ask(call).await?.status == 200)
+        let call = Call {
+            step,
+            method: "GET",
+            path: "/readyz",
+            content_type: accept,
+            accept,
+            user: None,
+            body: None,
+        };
+        Ok(self.ask(&call).await?.status == 200)
     }
 
-    pub(crate) async fn ask(&self, call: Call<'_>) -> Result<Reply, AgreementError> {
+    pub(crate) async fn ask(&self, call: &Call<'_>) -> Result<Reply, AgreementError> {
         let step = || call.step.to_owned();
         let mut request = Request::builder().method(call.method).uri(call.path);
         request = request.header(USER_AGENT, MANAGER).header(ACCEPT, call.accept);
+        if let Some(user) = call.user {
+            request = request.header("Impersonate-User", user);
+        }
         if call.body.is_some() {
             request = request.header(CONTENT_TYPE, call.content_type);
         }
         let request = request
-            .body(Body::from(call.body.unwrap_or_default().into_bytes()))
+            .body(Body::from(call.body.clone().unwrap_or_default().into_bytes()))
             .map_err(|source| AgreementError::Request { step: step(), source })?;
         let answered = async {
             let response = self.client.send(request).await?;

@@ -82,8 +82,7 @@ impl Errors {
     }
 
     pub fn not_supported(&mut self, path: &Path<'_>, value: &Value, supported: &[&str]) {
-        let mut listed: Vec<String> = supported.iter().map(|one| format!("{one:?}")).collect();
-        listed.sort();
+        let listed: Vec<String> = supported.iter().map(|one| format!("{one:?}")).collect();
         let message = format!("Unsupported value: {}: supported values: {}", shown(value), listed.join(", "));
         self.push("FieldValueNotSupported", path, message);
     }

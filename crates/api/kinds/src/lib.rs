@@ -2,11 +2,15 @@
 //! nothing here reads a clock, a socket or a disk.
 
 pub mod builtin;
+pub mod duration;
 pub mod field;
 pub mod kind;
+pub mod quantity;
 pub mod schema;
 pub mod status;
+pub mod time;
 
 pub use builtin::{Builtin, builtin};
 pub use kind::{GroupVersion, Kind, Subresource};
+pub use quantity::Quantity;
 pub use status::{Cause, Details, Reason, Status};

@@ -63,6 +63,10 @@ impl Errors {
         self.0.is_empty()
     }
 
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub fn into_causes(self) -> Vec<Cause> {
         self.0
     }

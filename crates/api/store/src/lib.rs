@@ -5,8 +5,12 @@
 //! [`Txn`]: all of it happens at one revision or nothing does. It is visible and acknowledged only once it is durable.
 
 mod apply;
+mod backup;
+mod disk;
+mod embedded;
 mod entry;
 mod error;
+mod format;
 mod key;
 mod memory;
 mod revision;
@@ -16,6 +20,9 @@ mod store;
 mod txn;
 mod watch;
 
+pub use backup::Backup;
+pub use disk::{Disk, DiskFile, OsDisk};
+pub use embedded::Options;
 pub use entry::{Draft, Entry};
 pub use error::{Attempt, Damage, EtcdAttempt, Stop, StoreError};
 pub use key::Key;

@@ -1,11 +1,14 @@
 //! The handle that everyone else holds. Chooses the engine and knows none from the inside.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use crate::backup::{self, Backup};
+use crate::embedded::{Embedded, Options};
 use crate::memory::Memory;
 use crate::snapshot::State;
 use crate::watch::{Hub, Limits};
-use crate::{Committed, Revision, Snapshot, Stats, StoreError, Txn, Watch};
+use crate::{Committed, Revision, Snapshot, Stats, Stop, StoreError, Txn, Watch};
 
 /// One ordered map with one history. Cloning gives another handle to the same store.
 #[derive(Clone)]
@@ -16,6 +19,7 @@ pub struct Store {
 
 enum Engine {
     Memory(Memory),
+    Embedded(Embedded),
 }
 
 impl Store {
@@ -23,6 +27,13 @@ impl Store {
     pub fn memory() -> Store {
         let hub = Arc::new(Hub::new(State::default(), Limits::default()));
         Store { engine: Arc::new(Engine::Memory(Memory::new(hub.clone()))), hub }
+    }
+
+    /// Opens the store in folder `dir`, or makes one there.
+    pub async fn open(dir: &Path, options: Options) -> Result<Store, StoreError> {
+        let dir = dir.to_owned();
+        let (hub, embedded) = blocking(move || Embedded::open(&dir, &options)).await?;
+        Ok(Store { hub, engine: Arc::new(Engine::Embedded(embedded)) })
     }
 
     /// What is published at this moment; never waits.
@@ -33,7 +44,7 @@ impl Store {
     /// A snapshot that holds every write acknowledged, by any server, before this call.
     pub async fn latest(&self) -> Result<Snapshot, StoreError> {
         match &*self.engine {
-            Engine::Memory(_) => Ok(self.snapshot()),
+            Engine::Memory(_) | Engine::Embedded(_) => Ok(self.snapshot()),
         }
     }
 
@@ -45,6 +56,7 @@ impl Store {
     pub async fn commit(&self, txn: Txn) -> Result<Committed, StoreError> {
         match &*self.engine {
             Engine::Memory(memory) => memory.commit(&txn),
+            Engine::Embedded(embedded) => embedded.commit(&txn).await,
         }
     }
 
@@ -53,12 +65,44 @@ impl Store {
         Hub::watch(&self.hub, prefix, after)
     }
 
-    pub fn stats(&self) -> Stats {
-        self.hub.stats()
+    /// Writes the newest state to one file at `to`, which exists only once it is whole. Blocks nobody.
+    pub async fn backup(&self, to: &Path) -> Result<Backup, StoreError> {
+        let (snapshot, to) = (self.latest().await?, to.to_owned());
+        blocking(move || backup::write(&snapshot, &to)).await
     }
 
-    /// Stops taking writes, ends every watch, and returns when what was taken is settled.
+    /// Makes a store in the new or empty folder `into` from a backup, to be opened afterwards.
+    pub fn restore(from: &Path, into: &Path) -> Result<Backup, StoreError> {
+        backup::restore(from, into)
+    }
+
+    pub fn stats(&self) -> Stats {
+        let mut stats = self.hub.stats();
+        match &*self.engine {
+            Engine::Memory(_) => stats.batches = stats.commits,
+            Engine::Embedded(embedded) => embedded.add_stats(&mut stats),
+        }
+        stats
+    }
+
+    /// Takes no more writes, settles those taken, and ends every watch. Reading goes on.
     pub async fn close(&self) {
+        let engine = self.engine.clone();
+        let settled = blocking(move || {
+            match &*engine {
+                Engine::Memory(_) => {}
+                Engine::Embedded(embedded) => embedded.close(),
+            }
+            Ok(())
+        });
+        // Only a runtime that is itself going down refuses; then the last handle settles it.
+        let _ = settled.await;
         self.hub.stop();
     }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or(Err(StoreError::Stopped { why: Stop::Died }))
 }

@@ -98,7 +98,9 @@ impl Hub {
             let mut groups = self.groups.lock();
             // The state goes first: whoever has seen an event must not then read a state from before it.
             self.state.store(state);
-            for run in events.chunk_by(|one, other| group_of(one.key.as_str()) == group_of(other.key.as_str())) {
+            for run in
+                events.chunk_by(|one, other| group_of(one.key.as_str()) == group_of(other.key.as_str()))
+            {
                 let group = groups.push(run);
                 if !touched.iter().any(|known| Arc::ptr_eq(known, &group)) {
                     touched.push(group);
@@ -113,6 +115,15 @@ impl Hub {
             group.changed.notify_waiters();
         }
         self.published.notify_waiters();
+    }
+
+    /// Takes in events from before the state that is published next, while nobody watches yet.
+    pub(crate) fn remember(&self, events: Vec<Event>) {
+        let mut groups = self.groups.lock();
+        for event in events {
+            groups.push(&[event]);
+        }
+        groups.forget(self.limits);
     }
 
     pub(crate) fn watch(hub: &Arc<Hub>, prefix: &str, after: Revision) -> Result<Watch, StoreError> {

@@ -8,6 +8,12 @@ macro_rules! contract {
         mod memory {
             $(#[tokio::test] async fn $name() { super::$name(kedge_store::Store::memory()).await })+
         }
+        mod embedded {
+            $(#[tokio::test] async fn $name() {
+                let dir = tempfile::tempdir().unwrap();
+                super::$name(crate::open(dir.path()).await).await
+            })+
+        }
     };
 }
 
@@ -58,7 +64,8 @@ async fn an_empty_store_is_at_some_revision_with_nothing(store: Store) {
 
 async fn a_put_reads_back_with_its_revision_written_in(store: Store) {
     let before = store.revision();
-    let committed = store.commit(Txn::new().put("/registry/pods/a/b", Expect::Absent, body("one"))).await.unwrap();
+    let committed =
+        store.commit(Txn::new().put("/registry/pods/a/b", Expect::Absent, body("one"))).await.unwrap();
     assert!(committed.revision > before);
     assert_eq!(read(&store, "/registry/pods/a/b"), Some(format!("one@{}", committed.revision)));
     let snapshot = store.snapshot();
@@ -137,7 +144,9 @@ async fn a_transaction_without_effect_takes_no_revision(store: Store) {
         Txn::new(),
         Txn::new().check("/registry/pods/a/x", Expect::At(at)),
         Txn::new().delete("/registry/pods/a/gone", Expect::Any),
-        Txn::new().delete("/registry/pods/a/gone", Expect::Absent).check("/registry/pods/a/x", Expect::Present),
+        Txn::new()
+            .delete("/registry/pods/a/gone", Expect::Absent)
+            .check("/registry/pods/a/x", Expect::Present),
     ] {
         let committed = store.commit(txn.clone()).await.unwrap();
         assert_eq!(committed.revision, at, "{txn:?}");
@@ -178,7 +187,13 @@ async fn a_snapshot_does_not_change(store: Store) {
 }
 
 async fn ranges_are_ordered_and_resumable(store: Store) {
-    for key in ["/registry/pods/b/1", "/registry/pods/a/2", "/registry/podsx/a/1", "/registry/pods/a/1", "/registry/poda"] {
+    for key in [
+        "/registry/pods/b/1",
+        "/registry/pods/a/2",
+        "/registry/podsx/a/1",
+        "/registry/pods/a/1",
+        "/registry/poda",
+    ] {
         put(&store, key, "v").await;
     }
     let pods = ["/registry/pods/a/1", "/registry/pods/a/2", "/registry/pods/b/1"];
@@ -269,9 +284,11 @@ async fn a_watch_tells_how_far_it_has_seen(store: Store) {
     let start = store.revision();
     let mut pods = store.watch("/registry/pods/", start).unwrap();
     assert_eq!(pods.seen(), start);
-    let both = Txn::new()
-        .put("/registry/pods/a/x", Expect::Any, body("x"))
-        .put("/registry/pods/a/y", Expect::Any, body("y"));
+    let both = Txn::new().put("/registry/pods/a/x", Expect::Any, body("x")).put(
+        "/registry/pods/a/y",
+        Expect::Any,
+        body("y"),
+    );
     let first = store.commit(both).await.unwrap().revision;
     assert!(pods.seen() < first, "nothing of it was handed out");
     pods.next().await.unwrap();
@@ -294,7 +311,8 @@ async fn concurrent_writers_of_one_key_never_lose_an_update(store: Store) {
                         let text = String::from_utf8_lossy(entry.bytes()).into_owned();
                         let count: u64 = text.split('@').next().unwrap().parse().unwrap();
                         let next = body(&(count + 1).to_string());
-                        let txn = Txn::new().put("/registry/counters/one", Expect::At(entry.modified()), next);
+                        let txn =
+                            Txn::new().put("/registry/counters/one", Expect::At(entry.modified()), next);
                         match store.commit(txn).await {
                             Ok(_) => break,
                             Err(StoreError::Conflict { .. }) => continue,

@@ -2,8 +2,10 @@
 //! nothing here reads a clock, a socket or a disk.
 
 pub mod builtin;
+pub mod check;
 pub mod duration;
 pub mod field;
+pub mod field_path;
 pub mod kind;
 pub mod quantity;
 pub mod schema;
@@ -11,6 +13,7 @@ pub mod status;
 pub mod time;
 
 pub use builtin::{Builtin, builtin};
+pub use field_path::FieldPath;
 pub use kind::{GroupVersion, Kind, Subresource};
 pub use quantity::Quantity;
 pub use status::{Cause, Details, Reason, Status};

@@ -132,6 +132,10 @@ impl Schemas {
         self.by_name.get(name).copied()
     }
 
+    pub fn get(&self, id: TypeId) -> Option<&ObjectType> {
+        self.types.get(id.0 as usize)
+    }
+
     pub fn types(&self) -> impl Iterator<Item = (TypeId, &ObjectType)> {
         (0u32..).map(TypeId).zip(&self.types)
     }

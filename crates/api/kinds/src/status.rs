@@ -32,6 +32,9 @@ pub struct Details {
     pub causes: Vec<Cause>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_seconds: Option<u32>,
+    /// Where a list can go on although its page is no longer held. Travels in the answer's metadata.
+    #[serde(skip)]
+    pub continue_token: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -162,6 +165,9 @@ impl Status {
         }
         if let Some(details) = &self.details {
             object["details"] = json!(details);
+            if !details.continue_token.is_empty() {
+                object["metadata"]["continue"] = json!(details.continue_token);
+            }
         }
         object
     }

@@ -113,7 +113,7 @@ impl Log {
 
 /// Writes zeros to a new file, so that its space is really there and a sync of it later has no metadata to write.
 pub(crate) fn make_spare(folder: &Folder, path: &Path, bytes: u64) -> io::Result<Box<dyn DiskFile>> {
-    const ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+    static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
     let file = folder.disk.create(path)?;
     let mut at = 0;
     while at < bytes {

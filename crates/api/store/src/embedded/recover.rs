@@ -151,7 +151,7 @@ fn find_record(
             }
         }
         at += len as u64;
-        if len % ALIGN != 0 {
+        if !len.is_multiple_of(ALIGN) {
             break;
         }
     }

@@ -98,7 +98,11 @@ impl OpenApi {
 
 /// `/api/v1` or `/apis/{group}/{version}`.
 fn root(gv: &GroupVersion) -> String {
-    if gv.group.is_empty() { format!("/api/{}", gv.version) } else { format!("/apis/{}/{}", gv.group, gv.version) }
+    if gv.group.is_empty() {
+        format!("/api/{}", gv.version)
+    } else {
+        format!("/apis/{}/{}", gv.group, gv.version)
+    }
 }
 
 /// What every document says about itself.
@@ -107,11 +111,15 @@ fn info() -> Value {
 }
 
 /// The document at this place, made now if nobody did before.
-fn made(place: &OnceLock<Document>, write: impl FnOnce(&mut Sink) -> io::Result<()>) -> io::Result<&Document> {
+fn made(
+    place: &OnceLock<Document>,
+    write: impl FnOnce(&mut Sink) -> io::Result<()>,
+) -> io::Result<&Document> {
     if let Some(document) = place.get() {
         return Ok(document);
     }
-    let mut sink = Sink { gzip: GzEncoder::new(Vec::new(), Compression::fast()), fingerprint: Fingerprint::default() };
+    let mut sink =
+        Sink { gzip: GzEncoder::new(Vec::new(), Compression::fast()), fingerprint: Fingerprint::default() };
     write(&mut sink)?;
     let mut gzip = sink.gzip.finish()?;
     gzip.shrink_to_fit();
@@ -138,7 +146,11 @@ impl Write for Sink {
 }
 
 /// Writes `"name":{"key":value,…}` without ever holding more than one value.
-fn write_map(out: &mut impl Write, name: &str, entries: impl Iterator<Item = (String, Value)>) -> io::Result<()> {
+fn write_map(
+    out: &mut impl Write,
+    name: &str,
+    entries: impl Iterator<Item = (String, Value)>,
+) -> io::Result<()> {
     write!(out, "{}:{{", Value::from(name))?;
     for (at, (key, value)) in entries.enumerate() {
         let comma = if at == 0 { "" } else { "," };
@@ -147,5 +159,7 @@ fn write_map(out: &mut impl Write, name: &str, entries: impl Iterator<Item = (St
     out.write_all(b"}")
 }
 
+#[cfg(test)]
+mod oracle;
 #[cfg(test)]
 mod tests;

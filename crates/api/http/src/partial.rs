@@ -90,8 +90,11 @@ where
 
 /// What stands before the items.
 fn head(meta: &ListMeta, version: MetaVersion) -> Vec<u8> {
-    let mut out = format!(r#"{{"kind":"PartialObjectMetadataList","apiVersion":"{}","metadata":"#, version.api_version())
-        .into_bytes();
+    let mut out = format!(
+        r#"{{"kind":"PartialObjectMetadataList","apiVersion":"{}","metadata":"#,
+        version.api_version()
+    )
+    .into_bytes();
     write_meta(meta, &mut out);
     out.extend_from_slice(br#","items":["#);
     out

@@ -256,7 +256,9 @@ fn condition<'v>(conditions: &'v Value, kind: &str) -> Option<&'v Value> {
 
 /// Names and images of a pod template's containers, as two cells.
 fn containers(containers: &Value) -> [Value; 2] {
-    ["name", "image"].map(|field| joined(items(containers).iter().map(|one| one[field].as_str().unwrap_or_default()), ",").into())
+    ["name", "image"].map(|field| {
+        joined(items(containers).iter().map(|one| one[field].as_str().unwrap_or_default()), ",").into()
+    })
 }
 
 fn joined<'t>(parts: impl IntoIterator<Item = &'t str>, between: &str) -> String {

@@ -69,7 +69,8 @@ pub(super) fn group_list<'a>(groups: &[&'a Group<'_>]) -> ApiGroupList<'a> {
 
 /// `alone`: the document is this group and not a list of them.
 pub(super) fn group<'a>(group: &'a Group<'_>, alone: bool) -> ApiGroup<'a> {
-    let named = |version: &'a Version<'_>| GroupVersion { group_version: &version.title, version: &version.name };
+    let named =
+        |version: &'a Version<'_>| GroupVersion { group_version: &version.title, version: &version.name };
     ApiGroup {
         kind: alone.then_some("APIGroup"),
         api_version: alone.then_some("v1"),
@@ -110,7 +111,9 @@ pub(super) fn resources<'a>(version: &'a Version<'_>) -> ApiResourceList<'a> {
     let mut resources: Vec<ApiResource<'a>> = version
         .kinds
         .iter()
-        .flat_map(|kind| std::iter::once(resource(kind)).chain(kind.subresources.iter().map(|sub| under(kind, sub))))
+        .flat_map(|kind| {
+            std::iter::once(resource(kind)).chain(kind.subresources.iter().map(|sub| under(kind, sub)))
+        })
         .collect();
     resources.sort_by(|a, b| a.name.cmp(&b.name));
     ApiResourceList { kind: "APIResourceList", api_version: "v1", group_version: &version.title, resources }

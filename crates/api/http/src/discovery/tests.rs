@@ -13,7 +13,10 @@ fn parsed(bytes: &[u8]) -> Value {
 fn versions_are_preferred_as_in_kubernetes() {
     let mut versions = ["v1", "v11alpha2", "foo", "v10", "v2", "v1beta2", "v1beta1", "v12alpha1", "v3beta1"];
     versions.sort_by_key(|version| std::cmp::Reverse(priority(version)));
-    assert_eq!(versions, ["v10", "v2", "v1", "v3beta1", "v1beta2", "v1beta1", "v12alpha1", "v11alpha2", "foo"]);
+    assert_eq!(
+        versions,
+        ["v10", "v2", "v1", "v3beta1", "v1beta2", "v1beta1", "v12alpha1", "v11alpha2", "foo"]
+    );
 }
 
 #[test]

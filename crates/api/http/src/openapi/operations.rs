@@ -3,7 +3,9 @@
 
 use kedge_kinds::{Kind, Subresource, builtin};
 
-use super::parameters::{DELETE, DELETE_MANY, LIST, NAME, NAMESPACE, PATCHING, PRETTY, Parameter, WRITE, streamed};
+use super::parameters::{
+    DELETE, DELETE_MANY, LIST, NAME, NAMESPACE, PATCHING, PRETTY, Parameter, WRITE, streamed,
+};
 use super::root;
 use super::schema::{DELETE_OPTIONS, Gvk, PATCH, STATUS, list_name, type_name};
 
@@ -70,14 +72,20 @@ fn of(kind: &Kind) -> Vec<Path> {
     paths.push(Path {
         template: collection.clone(),
         parameters: [&scoped[..], &[PRETTY]].concat(),
-        operations: ["list", "create", "deletecollection"].into_iter().filter_map(|verb| writer.whole(verb)).collect(),
+        operations: ["list", "create", "deletecollection"]
+            .into_iter()
+            .filter_map(|verb| writer.whole(verb))
+            .collect(),
     });
     let named = [&[NAME][..], &scoped, &[PRETTY]].concat();
     let one = format!("{collection}/{{name}}");
     paths.push(Path {
         template: one.clone(),
         parameters: named.clone(),
-        operations: ["get", "update", "delete", "patch"].into_iter().filter_map(|verb| writer.whole(verb)).collect(),
+        operations: ["get", "update", "delete", "patch"]
+            .into_iter()
+            .filter_map(|verb| writer.whole(verb))
+            .collect(),
     });
     for sub in &kind.subresources {
         let operations: Vec<Operation> = ["get", "update", "create", "delete", "patch"]
@@ -141,6 +149,16 @@ impl<'k> Writer<'k> {
         }
     }
 
+    /// Most kinds only say that they deleted something.
+    fn returns_what_it_deleted(&self) -> bool {
+        matches!(
+            (&*self.kind.gv.group, &*self.kind.plural),
+            ("resource.k8s.io" | "storage.k8s.io", _)
+                | ("", "pods" | "services" | "serviceaccounts" | "podtemplates" | "resourcequotas")
+                | ("", "persistentvolumes" | "persistentvolumeclaims")
+        ) && &*self.kind.plural != "csistoragecapacities"
+    }
+
     /// An operation on the resource itself, where the kind has that verb.
     fn whole(&self, verb: &str) -> Option<Operation> {
         if !self.can(verb) {
@@ -148,10 +166,7 @@ impl<'k> Writer<'k> {
         }
         let answer = match verb {
             "list" => list_name(self.kind),
-            // These return what they deleted; the others say only that they did.
-            "delete" if !matches!(&*self.kind.plural, "pods" | "services" | "serviceaccounts" | "podtemplates" | "persistentvolumes" | "persistentvolumeclaims" | "resourcequotas") => {
-                STATUS.to_owned()
-            }
+            "delete" if !self.returns_what_it_deleted() => STATUS.to_owned(),
             "deletecollection" => STATUS.to_owned(),
             _ => self.name.clone(),
         };
@@ -186,19 +201,25 @@ impl<'k> Writer<'k> {
     fn operation(&self, verb: &str, subject: &str, gvk: Gvk, answer: Option<String>) -> Operation {
         let own = || answer.clone().map(|of| Body { of, required: true });
         let options = || Some(Body { of: DELETE_OPTIONS.to_owned(), required: false });
-        let (method, word, action, parameters, body, codes): (_, _, _, &'static [Parameter], _, &'static [&'static str]) =
-            match verb {
-                "list" => ("get", "list", "list", LIST, None, &["200"]),
-                "create" => ("post", "create", "post", WRITE, own(), &["200", "201", "202"]),
-                "update" => ("put", "replace", "put", WRITE, own(), &["200", "201"]),
-                "patch" => {
-                    let body = Some(Body { of: PATCH.to_owned(), required: true });
-                    ("patch", "patch", "patch", PATCHING, body, &["200", "201"])
-                }
-                "delete" => ("delete", "delete", "delete", DELETE, options(), &["200", "202"]),
-                "deletecollection" => ("delete", "delete", "deletecollection", DELETE_MANY, options(), &["200"]),
-                _ => ("get", "read", "get", &[], None, &["200"]),
-            };
+        let (method, word, action, parameters, body, codes): (
+            _,
+            _,
+            _,
+            &'static [Parameter],
+            _,
+            &'static [&'static str],
+        ) = match verb {
+            "list" => ("get", "list", "list", LIST, None, &["200"]),
+            "create" => ("post", "create", "post", WRITE, own(), &["200", "201", "202"]),
+            "update" => ("put", "replace", "put", WRITE, own(), &["200", "201"]),
+            "patch" => {
+                let body = Some(Body { of: PATCH.to_owned(), required: true });
+                ("patch", "patch", "patch", PATCHING, body, &["200", "201"])
+            }
+            "delete" => ("delete", "delete", "delete", DELETE, options(), &["200", "202"]),
+            "deletecollection" => ("delete", "delete", "deletecollection", DELETE_MANY, options(), &["200"]),
+            _ => ("get", "read", "get", &[], None, &["200"]),
+        };
         let many = if verb == "deletecollection" { "Collection" } else { "" };
         Operation {
             method,

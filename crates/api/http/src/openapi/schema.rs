@@ -84,7 +84,9 @@ impl<'k> Definitions<'k> {
 
     /// Takes in a type with everything that it is made of. False where there is no type of this name.
     fn reach_named(&mut self, schemas: &'k Schemas, name: &str) -> bool {
-        let Some(object) = schemas.named(name).and_then(|id| schemas.root(id)?.object()) else { return false };
+        let Some(object) = schemas.named(name).and_then(|id| schemas.root(id)?.object()) else {
+            return false;
+        };
         let mut open = vec![object];
         while let Some(object) = open.pop() {
             if self.types.insert(object.name.to_string(), (schemas, object)).is_some() {
@@ -116,7 +118,9 @@ impl<'k> Definitions<'k> {
                 (None, None) => scalar(name, style),
             };
             if let Some(called) = self.called.get(name) {
-                let called = called.iter().map(|(group, version, kind)| json!({"group": group, "kind": kind, "version": version}));
+                let called = called
+                    .iter()
+                    .map(|(group, version, kind)| json!({"group": group, "kind": kind, "version": version}));
                 schema["x-kubernetes-group-version-kind"] = called.collect();
             }
             (name.to_owned(), schema)
@@ -131,8 +135,11 @@ impl<'k> Definitions<'k> {
         if !required.is_empty() {
             schema.insert("required".to_owned(), required.into());
         }
-        let properties: Map<String, Value> =
-            object.fields.iter().map(|field| (field.name.to_string(), property(schemas, field, style))).collect();
+        let properties: Map<String, Value> = object
+            .fields
+            .iter()
+            .map(|field| (field.name.to_string(), property(schemas, field, style)))
+            .collect();
         if !properties.is_empty() {
             schema.insert("properties".to_owned(), properties.into());
         }
@@ -151,9 +158,7 @@ fn property(schemas: &Schemas, field: &Field, style: Style) -> Value {
     let mut extra = Map::new();
     if matches!(field.shape, Shape::List(_)) {
         match &field.list {
-            ListType::Atomic if !field.patch.merge => {
-                extra.insert("x-kubernetes-list-type".to_owned(), "atomic".into());
-            }
+            // A list that says nothing is atomic.
             ListType::Atomic => {}
             ListType::Set => {
                 extra.insert("x-kubernetes-list-type".to_owned(), "set".into());

@@ -89,12 +89,36 @@ fn operations_have_the_names_that_generated_clients_use() {
     for (group, version, path, method, id) in [
         ("", "v1", "/api/v1/pods", "get", "listCoreV1PodForAllNamespaces"),
         ("", "v1", "/api/v1/namespaces/{namespace}/pods", "delete", "deleteCoreV1CollectionNamespacedPod"),
-        ("", "v1", "/api/v1/namespaces/{namespace}/pods/{name}/exec", "post", "connectCoreV1PostNamespacedPodExec"),
+        (
+            "",
+            "v1",
+            "/api/v1/namespaces/{namespace}/pods/{name}/exec",
+            "post",
+            "connectCoreV1PostNamespacedPodExec",
+        ),
         ("", "v1", "/api/v1/namespaces/{namespace}/pods/{name}/log", "get", "readCoreV1NamespacedPodLog"),
-        ("", "v1", "/api/v1/namespaces/{namespace}/pods/{name}/eviction", "post", "createCoreV1NamespacedPodEviction"),
+        (
+            "",
+            "v1",
+            "/api/v1/namespaces/{namespace}/pods/{name}/eviction",
+            "post",
+            "createCoreV1NamespacedPodEviction",
+        ),
         ("", "v1", "/api/v1/nodes/{name}", "get", "readCoreV1Node"),
-        ("apps", "v1", "/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale", "put", "replaceAppsV1NamespacedDeploymentScale"),
-        ("rbac.authorization.k8s.io", "v1", "/apis/rbac.authorization.k8s.io/v1/clusterroles", "post", "createRbacAuthorizationV1ClusterRole"),
+        (
+            "apps",
+            "v1",
+            "/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale",
+            "put",
+            "replaceAppsV1NamespacedDeploymentScale",
+        ),
+        (
+            "rbac.authorization.k8s.io",
+            "v1",
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+            "post",
+            "createRbacAuthorizationV1ClusterRole",
+        ),
     ] {
         assert_eq!(document(group, version)["paths"][path][method]["operationId"], id, "{method} {path}");
     }
@@ -104,7 +128,11 @@ fn operations_have_the_names_that_generated_clients_use() {
 fn the_same_kinds_give_the_same_documents() {
     let [first, second] = [(); 2].map(|()| {
         let openapi = OpenApi::new(&builtin().kinds);
-        (openapi.index().unwrap(), openapi.v2().unwrap().etag.clone(), openapi.v2_protobuf().unwrap().etag.clone())
+        (
+            openapi.index().unwrap(),
+            openapi.v2().unwrap().etag.clone(),
+            openapi.v2_protobuf().unwrap().etag.clone(),
+        )
     });
     assert_eq!(first, second);
     let fewer = OpenApi::new(&builtin().kinds[1..]);

@@ -62,8 +62,10 @@ fn operation(operation: &Operation) -> Value {
         } else {
             &["*/*"]
         };
-        let content: Map<String, Value> =
-            types.iter().map(|one| ((*one).to_owned(), json!({"schema": reference(&body.of, Style::V3)}))).collect();
+        let content: Map<String, Value> = types
+            .iter()
+            .map(|one| ((*one).to_owned(), json!({"schema": reference(&body.of, Style::V3)})))
+            .collect();
         written["requestBody"] = json!({ "content": content });
         if body.required {
             written["requestBody"]["required"] = true.into();

@@ -17,7 +17,8 @@ fn metadata_is_cut_out_as_it_is() {
 
 #[test]
 fn a_list_has_head_items_and_end() {
-    let meta = ListMeta { resource_version: "9".into(), continue_token: "go".into(), remaining_item_count: Some(3) };
+    let meta =
+        ListMeta { resource_version: "9".into(), continue_token: "go".into(), remaining_item_count: Some(3) };
     for (case, items, rest) in [
         ("none", vec![], "[]}"),
         (
@@ -35,13 +36,17 @@ fn a_list_has_head_items_and_end() {
 
 #[test]
 fn a_long_list_comes_in_many_small_chunks() {
-    let chunks: Vec<_> = list(std::iter::repeat_n(POD, 5_000), &ListMeta::default(), MetaVersion::V1).collect();
+    let chunks: Vec<_> =
+        list(std::iter::repeat_n(POD, 5_000), &ListMeta::default(), MetaVersion::V1).collect();
     assert!(chunks.len() > 10, "{} chunks", chunks.len());
-    let whole: Vec<u8> = chunks.into_iter().flat_map(|chunk| {
-        let chunk = chunk.unwrap();
-        assert!(chunk.len() < 40 * 1024, "a chunk of {} bytes", chunk.len());
-        chunk.to_vec()
-    }).collect();
+    let whole: Vec<u8> = chunks
+        .into_iter()
+        .flat_map(|chunk| {
+            let chunk = chunk.unwrap();
+            assert!(chunk.len() < 40 * 1024, "a chunk of {} bytes", chunk.len());
+            chunk.to_vec()
+        })
+        .collect();
     let whole: serde_json::Value = serde_json::from_slice(&whole).unwrap();
     assert_eq!(whole["items"].as_array().unwrap().len(), 5_000);
 }

@@ -15,9 +15,10 @@ pub(super) fn printer(kind: &str) -> Option<Printer> {
     })
 }
 
-const WEBHOOKS: Printer = Printer::new(&[Column::name(), Column::int("Webhooks"), Column::age()], |object, now| {
-    vec![name(object), count(&object["webhooks"]).into(), age(object, now)]
-});
+const WEBHOOKS: Printer =
+    Printer::new(&[Column::name(), Column::int("Webhooks"), Column::age()], |object, now| {
+        vec![name(object), count(&object["webhooks"]).into(), age(object, now)]
+    });
 
 const MUTATING: Printer = Printer::new(
     &[Column::name(), Column::int("Mutations"), Column::text("ParamKind"), Column::age()],
@@ -31,7 +32,12 @@ const VALIDATING: Printer = Printer::new(
     &[Column::name(), Column::int("Validations"), Column::text("ParamKind"), Column::age()],
     |object, now| {
         let spec = &object["spec"];
-        vec![name(object), count(&spec["validations"]).into(), param_kind(&spec["paramKind"]), age(object, now)]
+        vec![
+            name(object),
+            count(&spec["validations"]).into(),
+            param_kind(&spec["paramKind"]),
+            age(object, now),
+        ]
     },
 );
 

@@ -73,11 +73,13 @@ const REPLICA_SET: Printer = Printer::new(REPLICAS, |object, now| {
     ]
 });
 
-const STATEFUL_SET: Printer =
-    Printer::new(&[Column::name(), Column::text("Ready"), Column::age(), CONTAINERS, IMAGES], |object, now| {
+const STATEFUL_SET: Printer = Printer::new(
+    &[Column::name(), Column::text("Ready"), Column::age(), CONTAINERS, IMAGES],
+    |object, now| {
         let [names, images] = containers(&object["spec"]["template"]["spec"]["containers"]);
         vec![name(object), ready_of(object), age(object, now), names, images]
-    });
+    },
+);
 
 const DAEMON_SET: Printer = Printer::new(
     &[

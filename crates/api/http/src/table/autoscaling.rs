@@ -21,7 +21,8 @@ const AUTOSCALER: Printer = Printer::new(
     |object, now| {
         let spec = &object["spec"];
         let part = |field: &str| spec["scaleTargetRef"][field].as_str().unwrap_or_default();
-        let least = spec["minReplicas"].as_i64().map_or_else(|| "<unset>".to_owned(), |least| least.to_string());
+        let least =
+            spec["minReplicas"].as_i64().map_or_else(|| "<unset>".to_owned(), |least| least.to_string());
         vec![
             name(object),
             format!("{}/{}", part("kind"), part("name")).into(),
@@ -38,11 +39,17 @@ const AUTOSCALER: Printer = Printer::new(
 fn targets(object: &Value) -> String {
     let (spec, status) = (&object["spec"], &object["status"]);
     if let Some(wanted) = spec["targetCPUUtilizationPercentage"].as_i64() {
-        return format!("cpu: {}/{wanted}%", percent(&status["currentCPUUtilizationPercentage"], "<unknown>"));
+        return format!(
+            "cpu: {}/{wanted}%",
+            percent(&status["currentCPUUtilizationPercentage"], "<unknown>")
+        );
     }
     let metrics = items(&spec["metrics"]);
-    let all: Vec<String> =
-        metrics.iter().enumerate().map(|(at, metric)| target(metric, &status["currentMetrics"][at])).collect();
+    let all: Vec<String> = metrics
+        .iter()
+        .enumerate()
+        .map(|(at, metric)| target(metric, &status["currentMetrics"][at]))
+        .collect();
     match all.get(..2) {
         Some(first) if all.len() > 2 => format!("{} + {} more...", first.join(", "), all.len() - 2),
         _ if all.is_empty() => "<none>".to_owned(),

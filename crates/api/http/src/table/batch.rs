@@ -5,7 +5,9 @@ use serde_json::Value;
 
 use super::age::{human, parse, since};
 use super::selector::selector;
-use super::{Column, Printer, age, condition, containers, count, flag, is_leaving, name, number, text, text_or};
+use super::{
+    Column, Printer, age, condition, containers, count, flag, is_leaving, name, number, text, text_or,
+};
 
 pub(super) fn printer(kind: &str) -> Option<Printer> {
     match kind {
@@ -77,7 +79,8 @@ const CRON_JOB: Printer = Printer::new(
 
 /// The first of these conditions that holds names the job's state.
 fn status(job: &Value) -> &'static str {
-    let holds = |kind: &str| condition(&job["status"]["conditions"], kind).is_some_and(|one| one["status"] == "True");
+    let holds =
+        |kind: &str| condition(&job["status"]["conditions"], kind).is_some_and(|one| one["status"] == "True");
     match () {
         () if holds("Complete") => "Complete",
         () if holds("Failed") => "Failed",

@@ -30,9 +30,10 @@ const PRIORITY_CLASS: Printer = Printer::new(
     },
 );
 
-const LEASE: Printer = Printer::new(&[Column::name(), Column::text("Holder"), Column::age()], |object, now| {
-    vec![name(object), text(&object["spec"]["holderIdentity"]), age(object, now)]
-});
+const LEASE: Printer =
+    Printer::new(&[Column::name(), Column::text("Holder"), Column::age()], |object, now| {
+        vec![name(object), text(&object["spec"]["holderIdentity"]), age(object, now)]
+    });
 
 const RUNTIME_CLASS: Printer =
     Printer::new(&[Column::name(), Column::text("Handler"), Column::age()], |object, now| {

@@ -14,10 +14,11 @@ pub(super) fn printer(kind: &str) -> Option<Printer> {
     }
 }
 
-const CONFIG_MAP: Printer = Printer::new(&[Column::name(), Column::text("Data"), Column::age()], |object, now| {
-    let keys = count(&object["data"]) + count(&object["binaryData"]);
-    vec![name(object), keys.into(), age(object, now)]
-});
+const CONFIG_MAP: Printer =
+    Printer::new(&[Column::name(), Column::text("Data"), Column::age()], |object, now| {
+        let keys = count(&object["data"]) + count(&object["binaryData"]);
+        vec![name(object), keys.into(), age(object, now)]
+    });
 
 const SECRET: Printer = Printer::new(
     &[Column::name(), Column::text("Type"), Column::text("Data"), Column::age()],
@@ -31,7 +32,8 @@ const QUOTA: Printer = Printer::new(
     &[Column::name(), Column::text("Request"), Column::text("Limit"), Column::age()],
     |object, now| {
         let status = &object["status"];
-        let mut names: Vec<&String> = status["hard"].as_object().into_iter().flat_map(|hard| hard.keys()).collect();
+        let mut names: Vec<&String> =
+            status["hard"].as_object().into_iter().flat_map(|hard| hard.keys()).collect();
         names.sort();
         let (limits, requests): (Vec<String>, Vec<String>) =
             names.into_iter().map(|name| used(status, name)).partition(|line| line.starts_with("limits."));

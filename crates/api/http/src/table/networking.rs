@@ -63,10 +63,11 @@ const IP_ADDRESS: Printer = Printer::new(&[Column::name(), Column::text("ParentR
     vec![name(object), parent(&object["spec"]["parentRef"]).into(), age(object, now)]
 });
 
-const SERVICE_CIDR: Printer = Printer::new(&[Column::name(), Column::text("CIDRs"), Column::age()], |object, now| {
-    let cidrs = joined(items(&object["spec"]["cidrs"]).iter().filter_map(Value::as_str), ",");
-    vec![name(object), cidrs.into(), age(object, now)]
-});
+const SERVICE_CIDR: Printer =
+    Printer::new(&[Column::name(), Column::text("CIDRs"), Column::age()], |object, now| {
+        let cidrs = joined(items(&object["spec"]["cidrs"]).iter().filter_map(Value::as_str), ",");
+        vec![name(object), cidrs.into(), age(object, now)]
+    });
 
 /// The name, with a note where an annotation makes it the default of its kind.
 pub(super) fn marked(object: &Value, annotations: &[&str]) -> String {

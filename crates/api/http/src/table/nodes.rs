@@ -45,9 +45,10 @@ const NODE: Printer = Printer::new(
     },
 );
 
-const NAMESPACE: Printer = Printer::new(&[Column::name(), Column::text("Status"), Column::age()], |object, now| {
-    vec![name(object), text(&object["status"]["phase"]), age(object, now)]
-});
+const NAMESPACE: Printer =
+    Printer::new(&[Column::name(), Column::text("Status"), Column::age()], |object, now| {
+        vec![name(object), text(&object["status"]["phase"]), age(object, now)]
+    });
 
 const COMPONENT: Printer = Printer::new(
     &[Column::name(), Column::text("Status"), Column::text("Message"), Column::text("Error")],
@@ -69,7 +70,11 @@ fn status(node: &Value) -> String {
         Some(false) => "NotReady",
         None => "Unknown",
     };
-    if flag(&node["spec"]["unschedulable"]) { format!("{ready},SchedulingDisabled") } else { ready.to_owned() }
+    if flag(&node["spec"]["unschedulable"]) {
+        format!("{ready},SchedulingDisabled")
+    } else {
+        ready.to_owned()
+    }
 }
 
 fn roles(node: &Value) -> String {

@@ -25,7 +25,13 @@ pub(super) fn policy(kind: &str) -> Option<Printer> {
             _ => "N/A".to_owned(),
         };
         let allowed = number(&object["status"]["disruptionsAllowed"]);
-        vec![name(object), bound("minAvailable").into(), bound("maxUnavailable").into(), allowed.into(), age(object, now)]
+        vec![
+            name(object),
+            bound("minAvailable").into(),
+            bound("maxUnavailable").into(),
+            allowed.into(),
+            age(object, now),
+        ]
     }))
 }
 
@@ -132,7 +138,8 @@ impl Story {
         };
         let is_sidecar = |container: &Value| sidecars.iter().any(|one| one["name"] == container["name"]);
         let (done, of_sidecars) = story.initialise(spec, status, is_sidecar);
-        let marked = condition(&status["conditions"], "Initialized").is_some_and(|one| one["status"] == "True");
+        let marked =
+            condition(&status["conditions"], "Initialized").is_some_and(|one| one["status"] == "True");
         if done || marked {
             // Restarts from the time before the pod was initialised no longer matter to anyone.
             story.restarts = of_sidecars;
@@ -150,7 +157,12 @@ impl Story {
     }
 
     /// Goes through the init containers up to the first that isn't done. Returns whether all are, and the sidecars' restarts.
-    fn initialise(&mut self, spec: &Value, status: &Value, is_sidecar: impl Fn(&Value) -> bool) -> (bool, Restarts) {
+    fn initialise(
+        &mut self,
+        spec: &Value,
+        status: &Value,
+        is_sidecar: impl Fn(&Value) -> bool,
+    ) -> (bool, Restarts) {
         let mut of_sidecars = Restarts::default();
         for (at, container) in items(&status["initContainerStatuses"]).iter().enumerate() {
             self.restarts.add(container);

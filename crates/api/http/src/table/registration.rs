@@ -13,8 +13,11 @@ const API_SERVICE: Printer = Printer::new(
     |object, now| {
         let service = &object["spec"]["service"];
         let part = |field: &str| service[field].as_str().unwrap_or_default();
-        let service =
-            if service.is_object() { format!("{}/{}", part("namespace"), part("name")) } else { "Local".to_owned() };
+        let service = if service.is_object() {
+            format!("{}/{}", part("namespace"), part("name"))
+        } else {
+            "Local".to_owned()
+        };
         vec![name(object), service.into(), available(&object["status"]).into(), age(object, now)]
     },
 );

@@ -16,9 +16,10 @@ pub(super) fn printer(kind: &str) -> Option<Printer> {
 const NAMED: Printer =
     Printer::new(&[Column::name(), Column::age()], |object, now| vec![name(object), age(object, now)]);
 
-const CLAIM: Printer = Printer::new(&[Column::name(), Column::text("State"), Column::age()], |object, now| {
-    vec![name(object), state(object).into(), age(object, now)]
-});
+const CLAIM: Printer =
+    Printer::new(&[Column::name(), Column::text("State"), Column::age()], |object, now| {
+        vec![name(object), state(object).into(), age(object, now)]
+    });
 
 const SLICE: Printer = Printer::new(
     &[Column::name(), Column::text("Node"), Column::text("Driver"), Column::text("Pool"), Column::age()],

@@ -42,7 +42,8 @@ pub(super) fn requirements(selector: &Value) -> String {
 
 fn pairs(map: &Value) -> Vec<String> {
     let map = map.as_object().into_iter().flatten();
-    let mut pairs: Vec<(&String, &str)> = map.map(|(key, value)| (key, value.as_str().unwrap_or_default())).collect();
+    let mut pairs: Vec<(&String, &str)> =
+        map.map(|(key, value)| (key, value.as_str().unwrap_or_default())).collect();
     pairs.sort();
     pairs.into_iter().map(|(key, value)| format!("{key}={value}")).collect()
 }

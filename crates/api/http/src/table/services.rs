@@ -124,6 +124,8 @@ fn addresses(subset: &Value) -> Vec<String> {
     if ports.is_empty() {
         return ips().map(str::to_owned).collect();
     }
-    let with_port = |ip: &str, port: i64| if ip.contains(':') { format!("[{ip}]:{port}") } else { format!("{ip}:{port}") };
+    let with_port = |ip: &str, port: i64| {
+        if ip.contains(':') { format!("[{ip}]:{port}") } else { format!("{ip}:{port}") }
+    };
     ports.iter().flat_map(|port| ips().map(move |ip| with_port(ip, number(&port["port"])))).collect()
 }

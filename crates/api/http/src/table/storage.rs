@@ -100,7 +100,10 @@ const CLASS: Printer = Printer::new(
         Column::age(),
     ],
     |object, now| {
-        let default = ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];
+        let default = [
+            "storageclass.kubernetes.io/is-default-class",
+            "storageclass.beta.kubernetes.io/is-default-class",
+        ];
         vec![
             marked(object, &default).into(),
             text(&object["provisioner"]),
@@ -140,9 +143,10 @@ const ATTACHMENT: Printer = Printer::new(
     },
 );
 
-const CSI_NODE: Printer = Printer::new(&[Column::name(), Column::int("Drivers"), Column::age()], |object, now| {
-    vec![name(object), count(&object["spec"]["drivers"]).into(), age(object, now)]
-});
+const CSI_NODE: Printer =
+    Printer::new(&[Column::name(), Column::int("Drivers"), Column::age()], |object, now| {
+        vec![name(object), count(&object["spec"]["drivers"]).into(), age(object, now)]
+    });
 
 const CSI_DRIVER: Printer = Printer::new(
     &[
@@ -157,8 +161,10 @@ const CSI_DRIVER: Printer = Printer::new(
     ],
     |object, now| {
         let spec = &object["spec"];
-        let audiences = items(&spec["tokenRequests"]).iter().map(|one| one["audience"].as_str().unwrap_or_default());
-        let tokens = if spec["tokenRequests"].is_array() { joined(audiences, ",") } else { "<unset>".to_owned() };
+        let audiences =
+            items(&spec["tokenRequests"]).iter().map(|one| one["audience"].as_str().unwrap_or_default());
+        let tokens =
+            if spec["tokenRequests"].is_array() { joined(audiences, ",") } else { "<unset>".to_owned() };
         let modes = joined(items(&spec["volumeLifecycleModes"]).iter().filter_map(Value::as_str), ",");
         vec![
             name(object),

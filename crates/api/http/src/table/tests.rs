@@ -234,8 +234,10 @@ fn a_list_is_one_table() {
     let object = br#"{"metadata":{"name":"x","resourceVersion":"5"}}"#;
     let meta = ListMeta { resource_version: "9".into(), ..ListMeta::default() };
     let table = Table::new(kind, IncludeObject::Metadata, MetaVersion::V1, noon());
-    let whole: Vec<u8> =
-        table.list(std::iter::repeat_n(object, 700), &meta).flat_map(|chunk| chunk.unwrap().to_vec()).collect();
+    let whole: Vec<u8> = table
+        .list(std::iter::repeat_n(object, 700), &meta)
+        .flat_map(|chunk| chunk.unwrap().to_vec())
+        .collect();
     let whole: Value = serde_json::from_slice(&whole).unwrap();
     assert_eq!(whole["rows"].as_array().unwrap().len(), 700);
     assert_eq!(whole["metadata"]["resourceVersion"], "9");

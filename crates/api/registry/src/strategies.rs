@@ -2,6 +2,7 @@
 //! Knows no storage, no clock and no other object than the one at hand.
 
 mod admission;
+mod amounts;
 mod api_service;
 mod autoscaler;
 mod certificate;
@@ -20,6 +21,7 @@ mod ingress;
 mod job;
 mod lease;
 mod limit_range;
+mod names;
 mod namespace;
 mod network_policy;
 mod node;

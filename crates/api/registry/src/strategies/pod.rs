@@ -1,11 +1,22 @@
 //! Pods. Everything that a pod shares with the templates of workloads lies in the files below this one.
 
 pub(super) mod budget;
+mod check;
+mod containers;
 pub(super) mod defaults;
+mod env;
+mod mounts;
+mod probes;
 mod quality;
+mod resources;
+pub(super) mod scheduling;
+mod security;
 pub(super) mod template;
+mod update;
+pub(super) mod volumes;
+mod warnings;
 
-use kedge_kinds::field::Errors;
+use kedge_kinds::field::{Errors, Path};
 use serde_json::{Value, json};
 
 use super::fields::{at, fill, int, list, open, put, text};
@@ -42,7 +53,30 @@ impl Strategy for Pods {
         }
     }
 
-    fn validate(&self, _pod: &Value, _errors: &mut Errors) {}
+    fn validate(&self, pod: &Value, errors: &mut Errors) {
+        whole(pod, errors);
+        let (path, spec) = (Path::root("spec"), at(pod, "spec"));
+        if !list(spec, "ephemeralContainers").is_empty() && at(pod, "metadata").get("resourceVersion").is_none() {
+            errors.forbidden(&path.child("ephemeralContainers"), "cannot be set on create");
+        }
+        if !text(spec, "nodeName").is_empty() && !list(spec, "schedulingGates").is_empty() {
+            errors.forbidden(&path.child("nodeName"), "cannot be set until all schedulingGates have been cleared");
+        }
+    }
+
+    fn validate_update(&self, new: &Value, old: &Value, errors: &mut Errors) {
+        update::check(errors, new, old);
+    }
+
+    fn validate_status(&self, new: &Value, old: &Value, errors: &mut Errors) {
+        update::status(errors, new, old);
+    }
+
+    fn warnings(&self, pod: &Value) -> Vec<String> {
+        let mut found = Vec::new();
+        warnings::of_spec(&Path::root("spec"), at(pod, "spec"), &mut found);
+        found
+    }
 
     fn selectable(&self) -> &'static [Selectable] {
         const fn field(field: &'static str, pointer: &'static str) -> Selectable {
@@ -77,6 +111,32 @@ impl Strategy for Pods {
         }
         // A negative period comes from old objects and means "as short as can be".
         if period < 0 { 1 } else { period }
+    }
+}
+
+/// What holds for a pod at any time.
+fn whole(pod: &Value, errors: &mut Errors) {
+    let (path, spec) = (Path::root("spec"), at(pod, "spec"));
+    check::spec(errors, &path, spec, text(at(pod, "metadata"), "name"), true);
+    if text(spec, "serviceAccountName").is_empty() {
+        for (i, volume) in list(spec, "volumes").iter().enumerate() {
+            for (j, source) in list(at(volume, "projected"), "sources").iter().enumerate() {
+                if source.get("serviceAccountToken").is_some() {
+                    let path = path.child("volumes");
+                    let path = path.index(i);
+                    let path = path.child("projected");
+                    errors.forbidden(
+                        &path.child("sources").index(j).child("serviceAccountToken"),
+                        "must not be specified when serviceAccountName is not set",
+                    );
+                }
+            }
+        }
+    }
+    for field in ["containers", "initContainers"] {
+        for (i, container) in list(spec, field).iter().enumerate() {
+            containers::image_without_space(errors, &path.child(field).index(i), container);
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::strategies::amounts;
 use crate::strategies::fields::{
     at, each, fill, fill_number, fill_text, flag, list, map, number, open, put, text,
 };
@@ -67,7 +68,10 @@ fn container(container: &mut Value) {
     }
     fill_text(container, "terminationMessagePath", "/dev/termination-log");
     fill_text(container, "terminationMessagePolicy", "File");
-    fill(container, "resources", Map::new());
+    if let Some(resources) = open(container, "resources") {
+        amounts::round(resources, "limits");
+        amounts::round(resources, "requests");
+    }
     each(container, "ports").for_each(|port| fill_text(port, "protocol", "TCP"));
     for variable in each(container, "env") {
         if let Some(source) = variable.get_mut("valueFrom") {

@@ -3,6 +3,7 @@
 
 pub mod builtin;
 pub mod check;
+pub mod decode;
 pub mod duration;
 pub mod field;
 pub mod field_path;

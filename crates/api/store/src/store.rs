@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::backup::{self, Backup};
 use crate::embedded::{Embedded, Options};
+use crate::etcd::{Etcd, EtcdOptions};
 use crate::memory::Memory;
 use crate::snapshot::State;
 use crate::watch::{Hub, Limits};
@@ -20,6 +21,7 @@ pub struct Store {
 enum Engine {
     Memory(Memory),
     Embedded(Embedded),
+    Etcd(Etcd),
 }
 
 impl Store {
@@ -36,6 +38,12 @@ impl Store {
         Ok(Store { hub, engine: Arc::new(Engine::Embedded(embedded)) })
     }
 
+    /// A store whose truth is an etcd cluster, shared with other servers; this one holds a mirror of it.
+    pub async fn etcd(endpoints: &[String], options: EtcdOptions) -> Result<Store, StoreError> {
+        let (hub, etcd) = Etcd::connect(endpoints, options).await?;
+        Ok(Store { hub, engine: Arc::new(Engine::Etcd(etcd)) })
+    }
+
     /// What is published at this moment; never waits.
     pub fn snapshot(&self) -> Snapshot {
         self.hub.snapshot()
@@ -45,6 +53,10 @@ impl Store {
     pub async fn latest(&self) -> Result<Snapshot, StoreError> {
         match &*self.engine {
             Engine::Memory(_) | Engine::Embedded(_) => Ok(self.snapshot()),
+            Engine::Etcd(etcd) => {
+                etcd.catch_up().await?;
+                Ok(self.snapshot())
+            }
         }
     }
 
@@ -57,7 +69,13 @@ impl Store {
         match &*self.engine {
             Engine::Memory(memory) => memory.commit(&txn),
             Engine::Embedded(embedded) => embedded.commit(&txn).await,
+            Engine::Etcd(etcd) => etcd.commit(&txn).await,
         }
+    }
+
+    /// Returns when the published state is at `revision` or later. One of the future may take for ever.
+    pub async fn reached(&self, revision: Revision) {
+        self.hub.reached(revision).await;
     }
 
     /// Every event after revision `after` of a key that starts with `prefix`, in order, without end.
@@ -79,7 +97,7 @@ impl Store {
     pub fn stats(&self) -> Stats {
         let mut stats = self.hub.stats();
         match &*self.engine {
-            Engine::Memory(_) => stats.batches = stats.commits,
+            Engine::Memory(_) | Engine::Etcd(_) => stats.batches = stats.commits,
             Engine::Embedded(embedded) => embedded.add_stats(&mut stats),
         }
         stats
@@ -92,6 +110,7 @@ impl Store {
             match &*engine {
                 Engine::Memory(_) => {}
                 Engine::Embedded(embedded) => embedded.close(),
+                Engine::Etcd(etcd) => etcd.close(),
             }
             Ok(())
         });

@@ -2,6 +2,7 @@
 //! group of keys, so that nobody pays for events of other groups. Knows no engine: whoever publishes vouches for durability.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -124,6 +125,33 @@ impl Hub {
             groups.push(&[event]);
         }
         groups.forget(self.limits);
+    }
+
+    /// Makes `state` what everyone reads without knowing how it came about: nobody can resume from before it.
+    pub(crate) fn replace(&self, state: State) {
+        let mut groups = self.groups.lock();
+        let floor = state.revision;
+        self.state.store(Arc::new(state));
+        groups.floor = floor;
+        groups.bytes = 0;
+        for group in groups.by_prefix.values().chain([&groups.all]) {
+            group.ring.lock().reset(floor);
+        }
+        self.pushed.store(floor.get(), Ordering::Release);
+        groups.by_prefix.values().chain([&groups.all]).for_each(|group| group.changed.notify_waiters());
+        self.published.notify_waiters();
+    }
+
+    /// Returns when the published state is at `revision` or later, or the store has stopped.
+    pub(crate) async fn reached(&self, revision: Revision) {
+        loop {
+            let mut published = pin!(self.published.notified());
+            published.as_mut().enable();
+            if self.revision() >= revision || self.is_stopped() {
+                return;
+            }
+            published.await;
+        }
     }
 
     pub(crate) fn watch(hub: &Arc<Hub>, prefix: &str, after: Revision) -> Result<Watch, StoreError> {

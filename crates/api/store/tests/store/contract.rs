@@ -14,6 +14,12 @@ macro_rules! contract {
                 super::$name(crate::open(dir.path()).await).await
             })+
         }
+        mod etcd {
+            $(#[tokio::test] async fn $name() {
+                let etcd = crate::etcd::Server::start();
+                super::$name(etcd.store().await).await
+            })+
+        }
     };
 }
 

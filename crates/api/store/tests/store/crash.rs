@@ -53,9 +53,11 @@ async fn count_up(store: Store, task: u64) {
     loop {
         number += 1;
         let value = |size: usize| Draft::new(format!("{number} {}", "x".repeat(size)));
-        let txn = Txn::new()
-            .put(key("left", task), Expect::Any, value(200))
-            .put(key("right", task), Expect::Any, value((number % 7 * 300) as usize));
+        let txn = Txn::new().put(key("left", task), Expect::Any, value(200)).put(
+            key("right", task),
+            Expect::Any,
+            value((number % 7 * 300) as usize),
+        );
         let revision = store.commit(txn).await.unwrap().revision;
         say(format!("{task} {number} {revision}\n"));
     }

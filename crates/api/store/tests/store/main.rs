@@ -5,6 +5,7 @@
 
 mod contract;
 mod crash;
+mod etcd;
 mod faults;
 mod log;
 mod model;

@@ -1,0 +1,158 @@
+//! The engine for several servers: the truth is in etcd, reads come from a mirror of it in memory. A commit is one etcd
+//! transaction that compares modification revisions. Knows no kind; its revisions are etcd's.
+
+mod client;
+mod mirror;
+mod request;
+mod value;
+mod wire;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use self::client::Client;
+use self::mirror::Mirror;
+use crate::error::{EtcdAttempt, Stop, StoreError};
+use crate::watch::{Hub, Limits};
+use crate::{Committed, Revision, Txn, apply};
+
+/// How to use an etcd cluster.
+#[derive(Clone, Debug)]
+pub struct EtcdOptions {
+    /// Stands in front of every key, so that one cluster can serve others too.
+    pub prefix: String,
+    pub tls: Option<EtcdTls>,
+    /// What watches can be resumed over.
+    pub ring: Limits,
+    /// How often etcd's history is cut short. It keeps what happened between the last two cuts.
+    pub compact_every: Duration,
+    /// How long etcd may take to answer, and the mirror to follow.
+    pub patience: Duration,
+}
+
+/// Files' contents in PEM: whom to trust and who we are.
+#[derive(Clone)]
+pub struct EtcdTls {
+    pub ca: Vec<u8>,
+    /// A client certificate and its key.
+    pub identity: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl std::fmt::Debug for EtcdTls {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // A private key must not end up in a log.
+        out.debug_struct("EtcdTls").field("identity", &self.identity.is_some()).finish_non_exhaustive()
+    }
+}
+
+impl Default for EtcdOptions {
+    fn default() -> Self {
+        EtcdOptions {
+            prefix: "/kedge".to_owned(),
+            tls: None,
+            ring: Limits::default(),
+            compact_every: Duration::from_secs(300),
+            patience: Duration::from_secs(10),
+        }
+    }
+}
+
+pub(crate) struct Etcd {
+    client: Client,
+    hub: Arc<Hub>,
+    /// Makes the mirror ask etcd how far it has come.
+    ask: Arc<Notify>,
+    patience: Duration,
+    tasks: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Etcd {
+    pub(crate) async fn connect(
+        endpoints: &[String],
+        options: EtcdOptions,
+    ) -> Result<(Arc<Hub>, Self), StoreError> {
+        let client = Client::new(endpoints, &options)?;
+        let state = mirror::load(&client).await?;
+        let hub = Arc::new(Hub::new(state.clone(), options.ring));
+        let ask = Arc::new(Notify::new());
+        let mirror = Mirror { client: client.clone(), hub: hub.clone(), ask: ask.clone(), state };
+        let tasks = vec![
+            tokio::spawn(mirror.run()),
+            tokio::spawn(compact(client.clone(), hub.clone(), options.compact_every)),
+        ];
+        let etcd =
+            Etcd { client, hub: hub.clone(), ask, patience: options.patience, tasks: Mutex::new(tasks) };
+        Ok((hub, etcd))
+    }
+
+    pub(crate) async fn commit(&self, txn: &Txn) -> Result<Committed, StoreError> {
+        if self.hub.is_stopped() {
+            return Err(StoreError::Stopped { why: Stop::Closed });
+        }
+        apply::refuse_nonsense(txn)?;
+        let response = self.client.txn(request::encode(txn, &self.client)).await?;
+        let revision = client::revision(response.header.as_ref());
+        let outcome = request::decode(txn, &self.client, response);
+        // Also after a refusal: a caller that reads again in order to try again must find what it was refused for.
+        self.follow(revision).await?;
+        outcome
+    }
+
+    /// Waits until the mirror holds everything that etcd holds now.
+    pub(crate) async fn catch_up(&self) -> Result<(), StoreError> {
+        let revision = self.client.newest().await?;
+        self.follow(revision).await
+    }
+
+    async fn follow(&self, revision: Revision) -> Result<(), StoreError> {
+        let reached = async {
+            // Others may write to the same etcd outside of our prefix. Their revisions come with no event for us, so
+            // the mirror has to ask. Our own nearly always arrive before that.
+            let mut soon = Duration::from_millis(20);
+            while timeout(soon, self.hub.reached(revision)).await.is_err() {
+                self.ask.notify_one();
+                soon = Duration::from_millis(100);
+            }
+        };
+        timeout(self.patience, reached).await.map_err(|_| StoreError::Etcd {
+            attempt: EtcdAttempt::CatchUp,
+            source: Box::new(tonic::Status::deadline_exceeded(format!(
+                "the mirror is at revision {}, not yet at {revision}",
+                self.hub.revision()
+            ))),
+        })
+    }
+
+    pub(crate) fn close(&self) {
+        for task in self.tasks.lock().drain(..) {
+            task.abort();
+        }
+    }
+}
+
+impl Drop for Etcd {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// Cuts etcd's history short at where it was one period ago. Several servers may do so at once: none of them asks for
+/// more than a period's worth to be forgotten.
+async fn compact(client: Client, hub: Arc<Hub>, every: Duration) {
+    let (mut last, mut done) = (Revision::ZERO, Revision::ZERO);
+    loop {
+        tokio::time::sleep(every).await;
+        if last > done {
+            match client.compact(last).await {
+                Ok(()) => done = last,
+                Err(error) => tracing::warn!(%error, "etcd's history could not be cut short"),
+            }
+        }
+        last = hub.revision();
+    }
+}

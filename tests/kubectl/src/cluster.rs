@@ -1,0 +1,180 @@
+//! A server of our own, and kubectl pointed at it. Waits are bounded and say what was still untrue.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Far longer than anything here takes; only a hang reaches it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running server with a namespace `walk` to work in. It ends with the test.
+pub(crate) struct Cluster {
+    dir: TempDir,
+    server: Child,
+}
+
+impl Cluster {
+    pub(crate) fn start() -> Self {
+        let dir = TempDir::new().unwrap();
+        let server = serve(dir.path());
+        let cluster = Self { dir, server };
+        cluster.until_ready();
+        cluster.kubectl(["create", "namespace", "walk"]);
+        cluster
+    }
+
+    /// As if the power had failed: nothing of the server gets a chance to finish anything.
+    pub(crate) fn kill(&mut self) {
+        self.server.kill().unwrap();
+        self.server.wait().unwrap();
+    }
+
+    /// Starts the server again on the same data.
+    pub(crate) fn start_again(&mut self) {
+        let _gone = std::fs::remove_file(self.kubeconfig());
+        self.server = serve(self.dir.path());
+        self.until_ready();
+    }
+
+    fn until_ready(&self) {
+        eventually("the server is ready", || {
+            if !self.kubeconfig().exists() {
+                return Err("no kubeconfig yet".to_owned());
+            }
+            let output = self.command(["get", "--raw", "/readyz"]).output().unwrap();
+            if output.status.success() { Ok(()) } else { Err(error(&output)) }
+        });
+    }
+
+    fn kubeconfig(&self) -> PathBuf {
+        self.dir.path().join("kubeconfig")
+    }
+
+    /// A place for files that a test hands to kubectl.
+    pub(crate) fn file(&self, name: &str, content: &str) -> String {
+        let path = self.dir.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path.to_string_lossy().into_owned()
+    }
+
+    /// kubectl in the namespace `walk`.
+    pub(crate) fn command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = Command::new(std::env::var_os("KUBECTL").unwrap_or_else(|| "kubectl".into()));
+        command
+            .env("KUBECONFIG", self.kubeconfig())
+            .env("HOME", self.dir.path())
+            .args(["--namespace=walk", "--request-timeout=30s"])
+            .args(arguments)
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// What kubectl prints when it succeeds.
+    pub(crate) fn kubectl<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> String {
+        let mut command = self.command(arguments);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{command:?}\n{}\n{}", text(&output.stdout), error(&output));
+        text(&output.stdout)
+    }
+
+    /// Like [`Self::kubectl`], with something on its standard input.
+    pub(crate) fn kubectl_with<'a>(
+        &self,
+        input: &str,
+        arguments: impl IntoIterator<Item = &'a str>,
+    ) -> String {
+        let output = self.output_with(input, arguments);
+        assert!(output.status.success(), "{}\n{}", text(&output.stdout), error(&output));
+        text(&output.stdout)
+    }
+
+    pub(crate) fn output_with<'a>(
+        &self,
+        input: &str,
+        arguments: impl IntoIterator<Item = &'a str>,
+    ) -> Output {
+        let mut command = self.command(arguments);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    }
+
+    /// What kubectl complains of when it fails.
+    pub(crate) fn refused<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> String {
+        let mut command = self.command(arguments);
+        let output = command.output().unwrap();
+        assert!(!output.status.success(), "{command:?} went well:\n{}", text(&output.stdout));
+        error(&output)
+    }
+
+    /// An object as the server has it.
+    pub(crate) fn object(&self, kind: &str, name: &str) -> Value {
+        let json = self.kubectl(["get", kind, name, "--output=json", "--show-managed-fields"]);
+        serde_json::from_str(&json).unwrap()
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let _already_gone = self.server.kill();
+        let _reaped = self.server.wait();
+    }
+}
+
+fn serve(dir: &Path) -> Child {
+    let log = std::fs::File::options().create(true).append(true).open(dir.join("log")).unwrap();
+    Command::new(binary())
+        .args(["server", "--listen", "127.0.0.1:0", "--no-agent", "--data-dir"])
+        .arg(dir.join("data"))
+        .arg("--write-kubeconfig")
+        .arg(dir.join("kubeconfig"))
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().unwrap())
+        .stderr(log)
+        .spawn()
+        .unwrap()
+}
+
+/// The binary of the build that this test belongs to: it lies one folder above the tests.
+fn binary() -> PathBuf {
+    if let Some(named) = std::env::var_os("KEDGE_BIN") {
+        return named.into();
+    }
+    let built = std::env::current_exe().unwrap();
+    let binary = built.parent().and_then(Path::parent).unwrap().join("kedge");
+    assert!(binary.exists(), "build the binary first: cargo build ({} is not there)", binary.display());
+    binary
+}
+
+/// Tries until it holds, and says what was still untrue when patience ran out.
+pub(crate) fn eventually<T>(what: &str, mut holds: impl FnMut() -> Result<T, String>) -> T {
+    let begun = Instant::now();
+    loop {
+        match holds() {
+            Ok(done) => return done,
+            Err(still) if begun.elapsed() > PATIENCE => panic!("{what}: still {still}"),
+            Err(_) => std::thread::park_timeout(Duration::from_millis(20)),
+        }
+    }
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+pub(crate) fn error(output: &Output) -> String {
+    text(&output.stderr)
+}
+
+/// Asserts that a text has all of these in it.
+#[track_caller]
+pub(crate) fn assert_has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no {part:?} in:\n{text}");
+    }
+}

@@ -1,11 +1,37 @@
 //! What a request means: merge, default, admit, validate, store; list and watch with selectors. Knows every kind and no HTTP.
 //! Walk: step 3. Before it `api/http`, after it `api/store`.
 
+mod admission;
+mod body;
+mod bootstrap;
+pub mod catalog;
+mod convert;
+mod create;
+mod delete;
+mod encode;
+mod failure;
+mod key;
+mod list;
 pub mod merge;
+mod metadata;
+mod names;
+mod namespaces;
+mod object;
+mod patch;
+mod registry;
 pub mod request;
-mod strategies;
+mod selection;
+mod services;
+pub mod strategies;
 pub mod strategy;
+mod subresource;
+mod update;
+mod watch;
 
+pub use catalog::Catalog;
+pub use delete::Deleted;
+pub use list::{Items, List};
+pub use registry::{Found, Options, Registry, Written};
 pub use request::{At, DeleteOptions, FieldValidation, ListQuery, Patch, Propagation, User, VersionMatch, WatchQuery, WriteOptions};
-pub use strategies::strategy;
 pub use strategy::Strategy;
+pub use watch::{WatchEvent, WatchKind, Watching};

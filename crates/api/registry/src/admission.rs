@@ -1,0 +1,124 @@
+//! What the cluster as a whole says to a write: an ordered list of small plugins between decoding and validation.
+//! A plugin sees one object and the state that it comes into; it stores nothing itself.
+
+mod ingress_class;
+mod lifecycle;
+mod priority;
+mod service_account;
+mod storage_class;
+mod tolerations;
+
+use kedge_kinds::{Kind, Status};
+use kedge_store::Snapshot;
+use serde_json::Value;
+
+use crate::object;
+use crate::registry::{Registry, parse};
+use crate::request::{At, User};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Create,
+    Update,
+}
+
+/// What a plugin may look at.
+pub(crate) struct View<'a> {
+    pub(crate) registry: &'a Registry,
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) at: &'a At,
+    pub(crate) user: &'a User,
+    pub(crate) operation: Operation,
+}
+
+/// Most plugins concern one kind and one operation and leave everything else alone.
+pub(crate) trait Plugin: Sync {
+    fn concerns(&self, view: &View<'_>) -> bool;
+
+    /// May change the object or refuse it.
+    fn mutate(
+        &self,
+        _view: &View<'_>,
+        _object: &mut Value,
+        _old: Option<&Value>,
+        _warnings: &mut Vec<String>,
+    ) -> Result<(), Status> {
+        Ok(())
+    }
+
+    /// May only refuse: the object is what will be stored.
+    fn validate(&self, _view: &View<'_>, _object: &Value, _old: Option<&Value>) -> Result<(), Status> {
+        Ok(())
+    }
+}
+
+/// In the order in which they run, which is Kubernetes' own. LimitRanger belongs between `lifecycle` and
+/// `service_account`, ResourceQuota and webhooks behind everything else.
+const PLUGINS: [&dyn Plugin; 6] = [
+    &lifecycle::NamespaceLifecycle,
+    &service_account::ServiceAccount,
+    &tolerations::DefaultTolerationSeconds,
+    &priority::Priority,
+    &storage_class::DefaultStorageClass,
+    &ingress_class::DefaultIngressClass,
+];
+
+pub(crate) fn mutate(
+    view: &View<'_>,
+    object: &mut Value,
+    old: Option<&Value>,
+    warnings: &mut Vec<String>,
+) -> Result<(), Status> {
+    PLUGINS
+        .iter()
+        .filter(|plugin| plugin.concerns(view))
+        .try_for_each(|plugin| plugin.mutate(view, object, old, warnings))
+}
+
+pub(crate) fn validate(view: &View<'_>, object: &Value, old: Option<&Value>) -> Result<(), Status> {
+    PLUGINS
+        .iter()
+        .filter(|plugin| plugin.concerns(view))
+        .try_for_each(|plugin| plugin.validate(view, object, old))
+}
+
+impl View<'_> {
+    /// A new object of this kind of the given group.
+    fn creates(&self, group: &str, kind: &str) -> bool {
+        self.operation == Operation::Create && self.is(group, kind)
+    }
+
+    fn is(&self, group: &str, kind: &str) -> bool {
+        self.at.subresource.is_none() && &*self.at.kind.kind == kind && &*self.at.kind.gv.group == group
+    }
+
+    /// Another object, by its place in the store.
+    fn other(&self, prefix: &str, name: &str) -> Result<Option<Value>, Status> {
+        self.snapshot.get(&format!("/registry/{prefix}/{name}")).map(parse).transpose()
+    }
+
+    /// All objects under a prefix. For kinds of which there are few.
+    fn all(&self, prefix: &str) -> Result<Vec<Value>, Status> {
+        self.snapshot.range(&format!("/registry/{prefix}/"), None).map(|(_, entry)| parse(entry)).collect()
+    }
+}
+
+/// The object that carries this annotation as `true`; the newest where several do.
+fn annotated_default<'o>(objects: &'o [Value], annotation: &str) -> Option<&'o Value> {
+    let chosen = objects.iter().filter(|object| {
+        let annotations = object::meta(object, "annotations");
+        annotations.and_then(|all| all.get(annotation)).and_then(Value::as_str) == Some("true")
+    });
+    chosen.max_by(|a, b| {
+        let age = |object: &Value| object::meta_text(object, "creationTimestamp").to_owned();
+        age(a).cmp(&age(b)).then_with(|| object::meta_text(b, "name").cmp(object::meta_text(a, "name")))
+    })
+}
+
+/// A refusal by a plugin.
+fn forbidden(kind: &Kind, object: &Value, why: &str) -> Status {
+    Status::forbidden(kind, object::meta_text(object, "name"), why)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! What every cluster has from its first moment: namespaces, the `kubernetes` Service, the standard roles, priority
+//! classes and flow control. Made where it is missing; what a user changed stays.
+
+mod facts;
+mod roles;
+
+use kedge_kinds::Status;
+use kedge_store::{Draft, Expect, StoreError, Txn};
+use serde_json::Value;
+
+use crate::encode::encode;
+use crate::registry::Registry;
+use crate::strategies::strategy;
+use crate::{failure, key, metadata, object};
+
+/// How many objects go into one transaction: few syncs, and none of them huge.
+const TOGETHER: usize = 128;
+
+pub(crate) async fn run(registry: &Registry) -> Result<(), Status> {
+    loop {
+        let snapshot = registry.store().latest().await.map_err(failure::status)?;
+        let mut missing = Vec::new();
+        for object in facts::objects(registry.options())?.into_iter().chain(roles::objects()?) {
+            let (key, object) = prepared(registry, object)?;
+            if snapshot.get(&key).is_none() {
+                missing.push((key, object));
+            }
+        }
+        let mut lost = false;
+        for part in missing.chunks(TOGETHER) {
+            let mut txn = Txn::new();
+            for (key, object) in part {
+                let mut object = object.clone();
+                if key.starts_with("/registry/services/") {
+                    txn = registry.inner().allocator.allocate(&snapshot, None, &mut object, txn)?;
+                }
+                let encoded = encode(&object);
+                txn = txn.put(
+                    key.as_str(),
+                    Expect::Absent,
+                    Draft::with_revision_at(encoded.bytes, encoded.hole),
+                );
+            }
+            match registry.store().commit(txn).await {
+                Ok(_) => {}
+                // Another server makes the same at the same moment: look again at what is missing.
+                Err(StoreError::Conflict { .. }) => lost = true,
+                Err(error) => return Err(failure::status(error)),
+            }
+        }
+        if !lost {
+            return Ok(());
+        }
+    }
+}
+
+/// The object as a creation would store it.
+fn prepared(registry: &Registry, mut object: Value) -> Result<(String, Value), Status> {
+    let version = object::text(&object, &["apiVersion"]);
+    let (group, version) = version.split_once('/').unwrap_or(("", version));
+    let name = object::text(&object, &["kind"]);
+    let catalog = registry.catalog();
+    let kind = catalog.by_kind(group, version, name);
+    let kind = kind.ok_or_else(|| Status::internal(format!("{group}/{version} {name} is not served")))?;
+    let strategy = strategy(kind);
+    strategy.default(&mut object);
+    metadata::fill(&mut object, registry.clock().now());
+    if strategy.counts_generations() {
+        object::set_meta(&mut object, "generation", 1);
+    }
+    if registry.inner().allocator.concerns(kind) {
+        registry.inner().allocator.normalise(None, &mut object);
+    }
+    strategy.prepare_create(&mut object);
+    let namespace = Some(object::meta_text(&object, "namespace")).filter(|namespace| !namespace.is_empty());
+    Ok((key::object(kind, namespace, object::meta_text(&object, "name")), object))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! The kinds that are served at this moment, found by what a request or an object calls them.
+//! Replaced as a whole when custom kinds come or go; knows nothing of their objects.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use kedge_kinds::{GroupVersion, Kind};
+
+type Name = (Arc<str>, Arc<str>, Arc<str>);
+
+#[derive(Debug, Default)]
+pub struct Catalog {
+    kinds: Vec<Arc<Kind>>,
+    by_plural: HashMap<Name, usize>,
+    by_kind: HashMap<Name, usize>,
+}
+
+impl Catalog {
+    /// What every server has.
+    pub fn builtin() -> Self {
+        Self::of(kedge_kinds::builtin::builtin().kinds.iter().cloned())
+    }
+
+    pub fn of(kinds: impl IntoIterator<Item = Arc<Kind>>) -> Self {
+        let kinds: Vec<Arc<Kind>> = kinds.into_iter().collect();
+        let name =
+            |kind: &Kind, last: &Arc<str>| (kind.gv.group.clone(), kind.gv.version.clone(), last.clone());
+        let by_plural = kinds.iter().enumerate().map(|(at, kind)| (name(kind, &kind.plural), at)).collect();
+        let by_kind = kinds.iter().enumerate().map(|(at, kind)| (name(kind, &kind.kind), at)).collect();
+        Self { kinds, by_plural, by_kind }
+    }
+
+    /// By the names in a path: `("apps", "v1", "deployments")`.
+    pub fn kind(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
+        self.kinds.get(*self.by_plural.get(&(group.into(), version.into(), plural.into()))?)
+    }
+
+    /// By the names in an object: `("apps", "v1", "Deployment")`.
+    pub fn by_kind(&self, group: &str, version: &str, kind: &str) -> Option<&Arc<Kind>> {
+        self.kinds.get(*self.by_kind.get(&(group.into(), version.into(), kind.into()))?)
+    }
+
+    /// Every served version of every kind, in discovery's order.
+    pub fn kinds(&self) -> &[Arc<Kind>] {
+        &self.kinds
+    }
+
+    /// The served groups and versions, in discovery's order.
+    pub fn groups(&self) -> Vec<GroupVersion> {
+        let mut groups: Vec<GroupVersion> = Vec::new();
+        for kind in &self.kinds {
+            if !groups.contains(&kind.gv) {
+                groups.push(kind.gv.clone());
+            }
+        }
+        groups
+    }
+
+    /// One served version of every stored kind: where to look for all objects there are.
+    pub fn stored(&self) -> impl Iterator<Item = &Arc<Kind>> {
+        self.kinds.iter().filter(|kind| kind.gv == kind.stored_as && is_stored(kind))
+    }
+
+    /// The kind in the version that is stored.
+    pub fn stored_kind<'k>(&'k self, kind: &'k Arc<Kind>) -> &'k Arc<Kind> {
+        if kind.gv == kind.stored_as {
+            return kind;
+        }
+        self.by_kind(&kind.stored_as.group, &kind.stored_as.version, &kind.kind).unwrap_or(kind)
+    }
+}
+
+/// Reviews and bindings are answered and never stored.
+pub fn is_stored(kind: &Kind) -> bool {
+    kind.verbs.iter().any(|verb| &**verb == "get")
+}

@@ -1,0 +1,71 @@
+//! One kind in two versions: the served form to the stored one and back. Knows the two kinds that need it,
+//! `HorizontalPodAutoscaler` (v1 and v2) and `Event` (core and events.k8s.io).
+
+mod autoscaler;
+
+use kedge_kinds::Kind;
+use serde_json::{Map, Value};
+
+/// Objects of this kind have another form on disk than the one that it serves.
+pub fn is_needed(kind: &Kind) -> bool {
+    kind.gv != kind.stored_as
+}
+
+/// From the version that `kind` serves to the one that is stored.
+pub fn to_stored(kind: &Kind, object: Value) -> Value {
+    convert(kind, object, Direction::ToStored)
+}
+
+/// From the stored version to the one that `kind` serves.
+pub fn to_served(kind: &Kind, object: Value) -> Value {
+    convert(kind, object, Direction::ToServed)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    ToStored,
+    ToServed,
+}
+
+fn convert(kind: &Kind, mut object: Value, direction: Direction) -> Value {
+    if !is_needed(kind) {
+        return object;
+    }
+    let (from, to) = match direction {
+        Direction::ToStored => (&kind.gv, &kind.stored_as),
+        Direction::ToServed => (&kind.stored_as, &kind.gv),
+    };
+    if let Value::Object(fields) = &mut object {
+        fields.insert("apiVersion".to_owned(), to.to_string().into());
+        match (&*kind.kind, &*from.group, &*from.version) {
+            ("Event", "", _) => rename(fields, EVENT_FIELDS.iter().map(|&(core, new)| (core, new))),
+            ("Event", ..) => rename(fields, EVENT_FIELDS.iter().map(|&(core, new)| (new, core))),
+            ("HorizontalPodAutoscaler", _, "v1") => autoscaler::from_v1(fields),
+            ("HorizontalPodAutoscaler", ..) => autoscaler::to_v1(fields),
+            _ => {}
+        }
+    }
+    object
+}
+
+/// Core's name of an Event's field and that of events.k8s.io.
+const EVENT_FIELDS: [(&str, &str); 7] = [
+    ("message", "note"),
+    ("involvedObject", "regarding"),
+    ("source", "deprecatedSource"),
+    ("firstTimestamp", "deprecatedFirstTimestamp"),
+    ("lastTimestamp", "deprecatedLastTimestamp"),
+    ("count", "deprecatedCount"),
+    ("reportingComponent", "reportingController"),
+];
+
+fn rename<'n>(fields: &mut Map<String, Value>, names: impl Iterator<Item = (&'n str, &'n str)>) {
+    for (from, to) in names {
+        if let Some(value) = fields.remove(from) {
+            fields.insert(to.to_owned(), value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,272 @@
+//! `create`: from what was sent to what is stored, in Kubernetes' order: check, default, admit, prepare, validate,
+//! commit. Everything that needs the newest state is decided again when the commit meets a newer one.
+
+use kedge_kinds::field::Errors;
+use kedge_kinds::{Reason, Status};
+use kedge_store::{Draft, Expect, Snapshot, StoreError, Txn};
+use serde_json::Value;
+
+use crate::admission::{self, Operation};
+use crate::encode::encode;
+use crate::merge::managed;
+use crate::registry::{Registry, Written, parse};
+use crate::request::{At, WriteOptions};
+use crate::strategies::strategy;
+use crate::{body, convert, encode, failure, key, metadata, namespaces, object, subresource};
+
+/// How often a commit that met a newer state is tried again before the client is told.
+pub(crate) const ATTEMPTS: usize = 64;
+
+impl Registry {
+    pub async fn create(&self, at: &At, object: Value, options: &WriteOptions) -> Result<Written, Status> {
+        match at.subresource.as_deref() {
+            None if &*at.kind.kind == "Binding" => {
+                return subresource::binding::create(self, at, object, options).await;
+            }
+            None => {}
+            Some("binding") => return subresource::binding::create(self, at, object, options).await,
+            Some("eviction") => return subresource::eviction::create(self, at, object, options).await,
+            Some(_) => {
+                let message = "the server does not allow this method on the requested resource";
+                return Err(Status::new(405, Reason::MethodNotAllowed, message));
+            }
+        }
+        let mut warnings = Vec::new();
+        let object = body::accept(at, object, options, &mut warnings)?;
+        self.create_checked(at, object, options, warnings).await
+    }
+
+    /// Creation of an object that has the shape of its kind, in the served version.
+    pub(crate) async fn create_checked(
+        &self,
+        at: &At,
+        object: Value,
+        options: &WriteOptions,
+        warnings: Vec<String>,
+    ) -> Result<Written, Status> {
+        if !object::meta_text(&object, "resourceVersion").is_empty() {
+            return Err(failure::bare("resourceVersion should not be set on objects to be created"));
+        }
+        let mut object = self.defaulted(at, object);
+        self.own(at, &mut object, None, options, None);
+        self.create_owned(at, object, options, warnings).await
+    }
+
+    /// Creation through apply, which has settled who owns what.
+    pub(crate) async fn create_applied(
+        &self,
+        at: &At,
+        object: Value,
+        options: &WriteOptions,
+        warnings: Vec<String>,
+    ) -> Result<Written, Status> {
+        let object = self.defaulted(at, object);
+        self.create_owned(at, object, options, warnings).await
+    }
+
+    async fn create_owned(
+        &self,
+        at: &At,
+        mut object: Value,
+        options: &WriteOptions,
+        mut warnings: Vec<String>,
+    ) -> Result<Written, Status> {
+        let snapshot = self.inner().store.snapshot();
+        let snapshot = self.seeing_namespace(at, snapshot).await?;
+        let generated = self.prepare_create(&snapshot, at, &mut object, options, &mut warnings)?;
+        self.commit_new(at, object, generated, snapshot, options, warnings).await
+    }
+
+    /// A new object's stored form with its defaults.
+    fn defaulted(&self, at: &At, served: Value) -> Value {
+        let mut object = convert::to_stored(&at.kind, served);
+        strategy(&at.kind).default(&mut object);
+        if has_status(at) {
+            object::carry(object::as_map(&mut object), empty_status(at).as_ref(), "status");
+        }
+        object
+    }
+
+    /// Writes down who owns what. Fields are named as the writer's version of the kind names them.
+    pub(crate) fn own(
+        &self,
+        at: &At,
+        object: &mut Value,
+        old: Option<&Value>,
+        options: &WriteOptions,
+        subresource: Option<&str>,
+    ) {
+        let Some(node) = at.kind.node() else { return };
+        let version = at.kind.gv.to_string();
+        let who = managed::Who {
+            manager: &options.manager,
+            operation: managed::Operation::Update,
+            api_version: &version,
+            subresource: subresource.unwrap_or_default(),
+            now: self.inner().clock.now(),
+        };
+        if !convert::is_needed(&at.kind) {
+            return managed::update(node, old, object, &who);
+        }
+        let mut served = convert::to_served(&at.kind, object.clone());
+        let old = old.map(|old| convert::to_served(&at.kind, old.clone()));
+        managed::update(node, old.as_ref(), &mut served, &who);
+        let managers = object::meta(&served, "managedFields").cloned();
+        object::carry(object::meta_mut(object), managers.as_ref(), "managedFields");
+    }
+
+    /// Metadata, admission, the kind's own preparation, validation. Returns the generated name's base, if it has one.
+    fn prepare_create(
+        &self,
+        snapshot: &Snapshot,
+        at: &At,
+        object: &mut Value,
+        options: &WriteOptions,
+        warnings: &mut Vec<String>,
+    ) -> Result<Option<String>, Status> {
+        let strategy = strategy(&at.kind);
+        let view = admission::View {
+            registry: self,
+            snapshot,
+            at,
+            user: &options.user,
+            operation: Operation::Create,
+        };
+        admission::mutate(&view, object, None, warnings)?;
+        let generated = metadata::fill(object, self.inner().clock.now());
+        if strategy.counts_generations() {
+            object::set_meta(object, "generation", 1);
+        }
+        if self.inner().allocator.concerns(&at.kind) {
+            self.inner().allocator.normalise(None, object);
+        }
+        strategy.prepare_create(object);
+        let mut errors = Errors::default();
+        metadata::validate(&at.kind, strategy.name_rule(), object, &mut errors);
+        strategy.validate(object, &mut errors);
+        let name = object::meta_text(object, "name").to_owned();
+        if !errors.is_empty() {
+            return Err(Status::invalid(&at.kind, &name, errors.into_causes()));
+        }
+        warnings.extend(strategy.warnings(object));
+        admission::validate(&view, object, None)?;
+        Ok(generated)
+    }
+
+    async fn commit_new(
+        &self,
+        at: &At,
+        mut object: Value,
+        generated: Option<String>,
+        mut snapshot: Snapshot,
+        options: &WriteOptions,
+        warnings: Vec<String>,
+    ) -> Result<Written, Status> {
+        let namespace = at.namespace.as_deref().filter(|_| at.kind.namespaced);
+        for _ in 0..ATTEMPTS {
+            let name = object::meta_text(&object, "name").to_owned();
+            let key = key::object(&at.kind, namespace, &name);
+            let mut txn = Txn::new();
+            if let Some(namespace) = namespace {
+                let revision = namespaces::open(&snapshot, &at.kind, &name, namespace)?;
+                txn = txn.check(key::namespace(namespace), Expect::At(revision));
+            }
+            let mut attempt = std::borrow::Cow::Borrowed(&object);
+            if self.inner().allocator.concerns(&at.kind) {
+                txn = self.inner().allocator.allocate(&snapshot, None, attempt.to_mut(), txn)?;
+            }
+            let encoded = encode(&attempt);
+            if options.dry_run {
+                if snapshot.get(&key).is_some() {
+                    return Err(taken(at, &name, generated.is_some()));
+                }
+                let bytes = self.dry(at, &encoded)?;
+                return Ok(Written { bytes, revision: snapshot.revision(), created: true, warnings });
+            }
+            let txn =
+                txn.put(key.as_str(), Expect::Absent, Draft::with_revision_at(encoded.bytes, encoded.hole));
+            match self.inner().store.commit(txn).await {
+                Ok(done) => {
+                    let entry = done.entries.into_iter().last().flatten();
+                    let entry =
+                        entry.ok_or_else(|| Status::internal("the store kept nothing of a new object"))?;
+                    let (bytes, revision) = (self.served(at, &entry)?, entry.modified());
+                    return Ok(Written { bytes, revision, created: true, warnings });
+                }
+                Err(StoreError::Conflict { key: met, .. }) if met.as_str() == key => match &generated {
+                    Some(base) => object::set_meta(&mut object, "name", metadata::generate(base)),
+                    None => return Err(taken(at, &name, false)),
+                },
+                Err(StoreError::Conflict { key: met, found, .. }) => {
+                    self.settle(met.as_str(), snapshot.revision(), found).await;
+                }
+                Err(error) => return Err(failure::status(error)),
+            }
+            snapshot = self.inner().store.snapshot();
+        }
+        let message = format!("unable to create {} for now: others change what it needs", at.kind.kind);
+        Err(Status::new(500, Reason::ServerTimeout, message))
+    }
+
+    /// The answer to a write that is only tried.
+    pub(crate) fn dry(&self, at: &At, encoded: &encode::Encoded) -> Result<bytes::Bytes, Status> {
+        if !convert::is_needed(&at.kind) {
+            return Ok(encoded.without_revision());
+        }
+        let object = crate::registry::parse_bytes(&encoded.without_revision())?;
+        Ok(encode(&convert::to_served(&at.kind, object)).without_revision())
+    }
+
+    /// A namespace that another server made a moment ago may not have reached our snapshot yet.
+    async fn seeing_namespace(&self, at: &At, snapshot: Snapshot) -> Result<Snapshot, Status> {
+        match at.namespace.as_deref() {
+            Some(namespace) if snapshot.get(&key::namespace(namespace)).is_none() => {
+                self.inner().store.latest().await.map_err(failure::status)
+            }
+            _ => Ok(snapshot),
+        }
+    }
+
+    /// Waits until what a commit ran into can be read: a write is checked against writes that are not yet published.
+    pub(crate) async fn settle(
+        &self,
+        key: &str,
+        after: kedge_store::Revision,
+        found: Option<kedge_store::Revision>,
+    ) {
+        if found.is_some_and(|found| found <= self.inner().store.revision()) {
+            return;
+        }
+        let Ok(mut watch) = self.inner().store.watch(key, after) else { return };
+        while let Ok(event) = watch.next().await {
+            if event.key.as_str() == key {
+                return;
+            }
+        }
+    }
+
+    /// An object of the stored form, by its key.
+    pub(crate) fn read(&self, snapshot: &Snapshot, key: &str) -> Result<Option<Value>, Status> {
+        snapshot.get(key).map(parse).transpose()
+    }
+}
+
+/// The kind keeps a status that only its own subresource changes.
+pub(crate) fn has_status(at: &At) -> bool {
+    at.kind.subresource("status").is_some()
+}
+
+/// The status that a new object has until someone reports one: nothing but what its schema always writes.
+fn empty_status(at: &At) -> Option<Value> {
+    let mut empty = Value::Object(serde_json::Map::new());
+    kedge_kinds::check::check(at.kind.node()?, &mut empty, kedge_kinds::check::Mode::Whole);
+    empty.get_mut("status").map(Value::take)
+}
+
+fn taken(at: &At, name: &str, generated: bool) -> Status {
+    let mut status = Status::already_exists(&at.kind, name);
+    if generated {
+        status.message.push_str(", the server was not able to generate a unique name for the object");
+    }
+    status
+}

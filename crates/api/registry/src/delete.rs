@@ -1,0 +1,341 @@
+//! `delete` and `deletecollection`: at once, after its finalizers, or after the grace that its owner needs.
+
+use bytes::Bytes;
+use jiff::{SignedDuration, Timestamp};
+use kedge_kinds::{Details, Kind, Status};
+use kedge_store::{Draft, Expect, StoreError, Txn};
+use serde_json::{Value, json};
+
+use crate::create::ATTEMPTS;
+use crate::encode::{encode, plain};
+use crate::list::{Items, List};
+use crate::registry::Registry;
+use crate::request::{At, DeleteOptions, ListQuery, Propagation, WriteOptions};
+use crate::strategies::strategy;
+use crate::update::{Live, live};
+use crate::{failure, key, metadata, object};
+
+const ORPHAN: &str = "orphan";
+const FOREGROUND: &str = "foregroundDeletion";
+
+/// What a deletion answers.
+#[derive(Clone, Debug)]
+pub struct Deleted {
+    /// The object as it is or last was, or a `Status` that says `Success`: Kubernetes chooses by kind.
+    pub bytes: Bytes,
+    pub revision: kedge_store::Revision,
+    /// It is only marked: finalizers or its grace keep it.
+    pub still_there: bool,
+}
+
+/// What is to be done with an object that shall go.
+#[derive(Debug, PartialEq)]
+enum Step {
+    /// It is on its way already and nothing about that changes.
+    Nothing,
+    Mark(Value),
+    /// Removed now; the value is what it last was.
+    Remove(Value),
+}
+
+impl Registry {
+    pub async fn delete(
+        &self,
+        at: &At,
+        delete: &DeleteOptions,
+        options: &WriteOptions,
+    ) -> Result<Deleted, Status> {
+        let name = at.name.as_deref().unwrap_or_default();
+        let mut snapshot = self.inner().store.latest().await.map_err(failure::status)?;
+        for _ in 0..ATTEMPTS {
+            let live = live(&snapshot, at)?.ok_or_else(|| Status::not_found(&at.kind, name))?;
+            self.expected(at, &live, delete)?;
+            let step = step(&at.kind, &live.object, delete, self.inner().clock.now());
+            match self.take(at, &live, step, options).await? {
+                Ok(deleted) => return Ok(deleted),
+                Err(_) if delete.resource_version.is_some() => break,
+                Err((met, found)) => self.settle(met.as_str(), snapshot.revision(), found).await,
+            }
+            snapshot = self.inner().store.snapshot();
+        }
+        Err(Status::conflict(&at.kind, name, failure::MODIFIED))
+    }
+
+    /// The preconditions of a deletion. Kubernetes names the kind here, not the resource.
+    fn expected(&self, at: &At, live: &Live, delete: &DeleteOptions) -> Result<(), Status> {
+        let name = at.name.as_deref().unwrap_or_default();
+        let refuse = |why: String| {
+            let kind = &at.kind;
+            let qualified = if kind.gv.group.is_empty() {
+                kind.kind.to_string()
+            } else {
+                format!("{}.{}", kind.kind, kind.gv.group)
+            };
+            let message = format!("Operation cannot be fulfilled on {qualified} \"{name}\": {why}");
+            Status::new(409, kedge_kinds::Reason::Conflict, message).with(Details {
+                name: name.to_owned(),
+                group: kind.gv.group.to_string(),
+                kind: kind.kind.to_string(),
+                ..Details::default()
+            })
+        };
+        let found = object::meta_text(&live.object, "uid");
+        if let Some(uid) = delete.uid.as_deref().filter(|uid| *uid != found) {
+            return Err(refuse(format!(
+                "the UID in the precondition ({uid}) does not match the UID in record ({found}). \
+                 The object might have been deleted and then recreated"
+            )));
+        }
+        let found = live.entry.modified().to_string();
+        if let Some(revision) = delete.resource_version.as_deref().filter(|revision| *revision != found) {
+            return Err(refuse(format!(
+                "the ResourceVersion in the precondition ({revision}) does not match the ResourceVersion in record \
+                 ({found}). The object might have been modified"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Carries a step out. The inner error is what the commit ran into.
+    async fn take(
+        &self,
+        at: &At,
+        live: &Live,
+        step: Step,
+        options: &WriteOptions,
+    ) -> Result<Result<Deleted, Met>, Status> {
+        let expect = Expect::At(live.entry.modified());
+        let now = live.entry.modified();
+        let (txn, removed, last) = match step {
+            Step::Nothing => {
+                let bytes = self.served(at, &live.entry)?;
+                return Ok(Ok(Deleted { bytes, revision: now, still_there: true }));
+            }
+            Step::Mark(object) => {
+                let encoded = encode(&object);
+                let draft = Draft::with_revision_at(encoded.bytes, encoded.hole);
+                (Txn::new().put(live.key.as_str(), expect, draft), false, object)
+            }
+            Step::Remove(last) => {
+                let mut txn = Txn::new();
+                if self.inner().allocator.concerns(&at.kind) {
+                    txn = self.inner().allocator.release(&live.object, txn);
+                }
+                (txn.delete(live.key.as_str(), expect), true, last)
+            }
+        };
+        let revision = if options.dry_run {
+            now
+        } else {
+            match self.inner().store.commit(txn).await {
+                Ok(done) => done.revision,
+                Err(StoreError::Conflict { key, found, .. }) => return Ok(Err((key, found))),
+                Err(error) => return Err(failure::status(error)),
+            }
+        };
+        if removed && !options.dry_run {
+            self.removed(at);
+        }
+        let bytes = match removed && !answers_with_itself(&at.kind) {
+            true => plain(&success(at, &last)),
+            false => {
+                // A removed object is last shown at the revision that it had.
+                let shown = if removed { now } else { revision };
+                encode(&crate::convert::to_served(&at.kind, last)).with_revision(shown.get())
+            }
+        };
+        Ok(Ok(Deleted { bytes, revision, still_there: !removed }))
+    }
+
+    /// Deletes everything that a list would show, and answers with that list.
+    pub async fn delete_collection(
+        &self,
+        at: &At,
+        query: &ListQuery,
+        delete: &DeleteOptions,
+        options: &WriteOptions,
+    ) -> Result<List, Status> {
+        let (revision, found) = self.selected(at, query).await?;
+        let mut items = Vec::with_capacity(found.len());
+        for (key, entry) in found {
+            let (namespace, name) = key::parts(&at.kind, key.as_str());
+            let at = At { namespace: namespace.map(Into::into), name: Some(name.into()), ..at.clone() };
+            match self.delete(&at, delete, options).await {
+                Ok(_) => items.push(self.served(&at, &entry)?),
+                // Somebody else was faster.
+                Err(status) if status.code == 404 => {}
+                Err(status) => return Err(status),
+            }
+        }
+        Ok(List { revision, continue_token: String::new(), remaining: None, items: Items::ready(items) })
+    }
+}
+
+type Met = (kedge_store::Key, Option<kedge_store::Revision>);
+
+/// Decides how an object goes. Knows no store.
+fn step(kind: &Kind, old: &Value, delete: &DeleteOptions, now: Timestamp) -> Step {
+    let mut new = old.clone();
+    let marked = set_dependents(kind, &mut new, delete.propagation);
+    if is_namespace(kind) {
+        return namespace_step(new, old, now);
+    }
+    if is_graceful(kind) {
+        match grace(kind, &mut new, old, delete, now) {
+            Grace::Pending if !marked => return Step::Nothing,
+            Grace::Pending => return Step::Mark(new),
+            Grace::Seconds(0) | Grace::Over if object::finalizers(&new).next().is_none() => {
+                return Step::Remove(new);
+            }
+            Grace::Seconds(_) => return Step::Mark(new),
+            Grace::Over => {}
+        }
+    }
+    if object::finalizers(&new).next().is_none() {
+        return Step::Remove(new);
+    }
+    if !object::is_deleting(&new) {
+        mark(&mut new, old, now, 0);
+    }
+    if new == *old { Step::Nothing } else { Step::Mark(new) }
+}
+
+fn mark(new: &mut Value, old: &Value, now: Timestamp, grace: i64) {
+    let then = now.saturating_add(SignedDuration::from_secs(grace)).unwrap_or(Timestamp::MAX);
+    object::set_meta(new, "deletionTimestamp", metadata::time(then));
+    object::set_meta(new, "deletionGracePeriodSeconds", grace);
+    if object::meta(old, "generation").and_then(Value::as_i64).unwrap_or(0) > 0 {
+        metadata::raise_generation(new, old);
+    }
+}
+
+enum Grace {
+    /// Another deletion has given it at most as long.
+    Pending,
+    Seconds(i64),
+    /// A deletion without any grace was under way.
+    Over,
+}
+
+/// A pod's node winds it down; a repeated deletion may only shorten the time for it.
+fn grace(kind: &Kind, new: &mut Value, old: &Value, delete: &DeleteOptions, now: Timestamp) -> Grace {
+    if !object::is_deleting(old) {
+        let seconds = strategy(kind).grace_seconds(old, delete.grace_seconds);
+        mark(new, old, now, seconds);
+        return Grace::Seconds(seconds);
+    }
+    let Some(given) = object::meta(old, "deletionGracePeriodSeconds").and_then(Value::as_i64) else {
+        return Grace::Over;
+    };
+    match delete.grace_seconds {
+        Some(asked) if asked < given => {
+            let then: Option<Timestamp> = object::meta_text(old, "deletionTimestamp").parse().ok();
+            let then = then.unwrap_or(now).saturating_sub(SignedDuration::from_secs(given - asked.max(0)));
+            object::set_meta(new, "deletionTimestamp", metadata::time(then.unwrap_or(now)));
+            object::set_meta(new, "deletionGracePeriodSeconds", asked.max(0));
+            Grace::Seconds(asked.max(0))
+        }
+        _ => Grace::Pending,
+    }
+}
+
+/// A namespace goes when it is empty, which is seen to elsewhere.
+fn namespace_step(mut new: Value, old: &Value, now: Timestamp) -> Step {
+    if !object::is_deleting(&new) {
+        mark(&mut new, old, now, 0);
+        // Kubernetes sets no grace on namespaces.
+        object::meta_mut(&mut new).remove("deletionGracePeriodSeconds");
+        object::map_mut(&mut new, "status").insert("phase".to_owned(), "Terminating".into());
+    }
+    let waits = object::finalizers(&new).next().is_some() || has_spec_finalizers(&new);
+    match waits {
+        false => Step::Remove(new),
+        true if new == *old => Step::Nothing,
+        true => Step::Mark(new),
+    }
+}
+
+/// Sets or takes off the finalizers by which dependents are orphaned or waited for. True if that changed anything.
+fn set_dependents(kind: &Kind, object: &mut Value, asked: Option<Propagation>) -> bool {
+    if &*kind.kind == "Event" {
+        return false;
+    }
+    let has = |name: &str| object::finalizers(object).any(|known| known == name);
+    let (orphan, foreground) = match asked {
+        Some(Propagation::Orphan) => (true, false),
+        Some(Propagation::Foreground) => (false, true),
+        Some(Propagation::Background) => (false, false),
+        None if has(ORPHAN) || has(FOREGROUND) => (has(ORPHAN), has(FOREGROUND)),
+        // These two kept their first behaviour when dependents came to be deleted by default.
+        None => (
+            matches!((&*kind.kind, &*kind.gv.group), ("ReplicationController", "") | ("Job", "batch")),
+            false,
+        ),
+    };
+    let mut names: Vec<String> = object::finalizers(object)
+        .filter(|name| ![ORPHAN, FOREGROUND].contains(name))
+        .map(str::to_owned)
+        .collect();
+    names.extend(orphan.then(|| ORPHAN.to_owned()));
+    names.extend(foreground.then(|| FOREGROUND.to_owned()));
+    let same = object::finalizers(object).eq(names.iter().map(String::as_str));
+    if !same {
+        if names.is_empty() {
+            object::meta_mut(object).remove("finalizers");
+        } else {
+            object::set_meta(object, "finalizers", names);
+        }
+    }
+    !same
+}
+
+fn is_graceful(kind: &Kind) -> bool {
+    &*kind.kind == "Pod" && kind.gv.group.is_empty()
+}
+
+pub(crate) fn is_namespace(kind: &Kind) -> bool {
+    &*kind.kind == "Namespace" && kind.gv.group.is_empty()
+}
+
+fn has_spec_finalizers(object: &Value) -> bool {
+    object::at(object, &["spec", "finalizers"]).and_then(Value::as_array).is_some_and(|list| !list.is_empty())
+}
+
+/// A namespace has finalizers in its spec too.
+pub(crate) fn waits_for_finalize(kind: &Kind, object: &Value) -> bool {
+    is_namespace(kind) && has_spec_finalizers(object)
+}
+
+/// The kinds that answer a deletion with themselves; the others with a `Status`.
+fn answers_with_itself(kind: &Kind) -> bool {
+    match &*kind.gv.group {
+        "" => matches!(
+            &*kind.kind,
+            "Namespace"
+                | "PersistentVolume"
+                | "PersistentVolumeClaim"
+                | "Pod"
+                | "PodTemplate"
+                | "ResourceQuota"
+                | "Service"
+                | "ServiceAccount"
+        ),
+        "resource.k8s.io" => true,
+        "storage.k8s.io" => matches!(
+            &*kind.kind,
+            "CSIDriver" | "CSINode" | "StorageClass" | "VolumeAttachment" | "VolumeAttributesClass"
+        ),
+        _ => false,
+    }
+}
+
+fn success(at: &At, last: &Value) -> Value {
+    let mut details = json!({"name": object::meta_text(last, "name"), "kind": &*at.kind.plural, "uid": object::meta_text(last, "uid")});
+    if !at.kind.gv.group.is_empty() {
+        details["group"] = (*at.kind.gv.group).into();
+    }
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,318 @@
+//! `list`: what matches, at one revision, in pages if asked for. Items are the stored bytes; nothing is encoded again.
+
+mod pins;
+mod token;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use kedge_kinds::field::{Errors, Path};
+use kedge_kinds::{Details, Reason, Status};
+use kedge_store::{Entry, Key, Revision, Snapshot};
+
+pub(crate) use self::pins::Pins;
+use self::token::Token;
+use crate::registry::{Registry, parse};
+use crate::request::{At, ListQuery, VersionMatch};
+use crate::selection::Selection;
+use crate::{convert, encode, failure, key};
+
+/// A list, of which the items are still to be taken out.
+#[derive(Debug)]
+pub struct List {
+    pub revision: Revision,
+    /// Empty on the last page.
+    pub continue_token: String,
+    /// How many items are behind this page; unknown where a selector chooses.
+    pub remaining: Option<u64>,
+    pub items: Items,
+}
+
+/// The items' bytes, read out of the snapshot as they are taken.
+#[derive(Debug)]
+pub struct Items {
+    ready: VecDeque<Bytes>,
+    rest: Option<Rest>,
+}
+
+#[derive(Debug)]
+struct Rest {
+    snapshot: Snapshot,
+    at: At,
+    prefix: String,
+    after: Option<Key>,
+    selection: Arc<Selection>,
+}
+
+/// How many items are read out of a snapshot at a time: a walk from the top for each would be wasteful.
+const CHUNK: usize = 256;
+
+impl Items {
+    pub(crate) fn ready(items: Vec<Bytes>) -> Self {
+        Self { ready: items.into(), rest: None }
+    }
+
+    fn refill(&mut self) {
+        let Some(rest) = &mut self.rest else { return };
+        let mut last = None;
+        for (key, entry) in rest.snapshot.range(&rest.prefix, rest.after.as_ref().map(Key::as_str)) {
+            if rest.selection.takes(key.as_str(), entry) {
+                self.ready.extend(served(&rest.at, entry));
+                if self.ready.len() >= CHUNK {
+                    last = Some(key.clone());
+                    break;
+                }
+            }
+        }
+        match last {
+            Some(last) => rest.after = Some(last),
+            None => self.rest = None,
+        }
+    }
+}
+
+impl Iterator for Items {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        if self.ready.is_empty() {
+            self.refill();
+        }
+        self.ready.pop_front()
+    }
+}
+
+/// Objects of a converted kind that can't be read are left out: a list must not fail for one of them.
+fn served(at: &At, entry: &Entry) -> Option<Bytes> {
+    if !convert::is_needed(&at.kind) {
+        return Some(entry.bytes().clone());
+    }
+    let object = convert::to_served(&at.kind, parse(entry).ok()?);
+    Some(encode::encode(&object).with_revision(entry.modified().get()))
+}
+
+/// The state that a list is read from.
+enum State {
+    At(Snapshot),
+    /// What lay under the prefix at an earlier revision.
+    Past(Revision, BTreeMap<Key, Entry>),
+}
+
+impl State {
+    fn revision(&self) -> Revision {
+        match self {
+            State::At(snapshot) => snapshot.revision(),
+            State::Past(revision, _) => *revision,
+        }
+    }
+}
+
+impl Registry {
+    pub async fn list(&self, at: &At, query: &ListQuery) -> Result<List, Status> {
+        check(query)?;
+        let selection =
+            Arc::new(Selection::parse(&at.kind, at.name.as_deref(), &query.labels, &query.fields)?);
+        let prefix = key::prefix(&at.kind, at.namespace.as_deref());
+        let token = match query.continue_token.as_str() {
+            "" => None,
+            text => Some(Token::parse(text, &prefix)?),
+        };
+        let state = self.state_for(query, token.as_ref(), &prefix).await?;
+        let after = token.as_ref().map(|token| Key::from(format!("{prefix}{}", token.after)));
+        let limit = query.limit.filter(|limit| *limit > 0);
+        match (state, limit) {
+            (State::At(snapshot), None) => {
+                let revision = snapshot.revision();
+                let rest = Rest { snapshot, at: at.clone(), prefix, after, selection };
+                let items = Items { ready: VecDeque::new(), rest: Some(rest) };
+                Ok(List { revision, continue_token: String::new(), remaining: None, items })
+            }
+            (State::At(snapshot), Some(limit)) => {
+                let walk = snapshot.range(&prefix, after.as_ref().map(Key::as_str));
+                let (mut list, last) = page(at, &selection, snapshot.revision(), walk, Some(limit));
+                if let Some(last) = last {
+                    self.inner().pins.keep(snapshot.clone(), self.inner().clock.now());
+                    let remaining = match (selection.is_everything(), token.and_then(|token| token.remaining))
+                    {
+                        (false, _) => None,
+                        (true, Some(before)) => Some(before.saturating_sub(limit as u64)),
+                        // Counted once: the pages behind this one read the same snapshot.
+                        (true, None) => Some(snapshot.range(&prefix, Some(last.as_str())).count() as u64),
+                    };
+                    list.remaining = remaining;
+                    list.continue_token = Token::new(list.revision, &last, &prefix, remaining).encode();
+                }
+                Ok(list)
+            }
+            (State::Past(revision, map), limit) => {
+                let walk = map.iter().filter(|(key, _)| after.as_ref().is_none_or(|after| *key > after));
+                let (mut list, last) = page(at, &selection, revision, walk, limit);
+                if let Some(last) = last {
+                    list.continue_token = Token::new(revision, &last, &prefix, None).encode();
+                }
+                Ok(list)
+            }
+        }
+    }
+
+    /// The keys and entries that a list would show, for those who do something with each.
+    pub(crate) async fn selected(
+        &self,
+        at: &At,
+        query: &ListQuery,
+    ) -> Result<(Revision, Vec<(Key, Entry)>), Status> {
+        let selection = Selection::parse(&at.kind, at.name.as_deref(), &query.labels, &query.fields)?;
+        let snapshot = self.inner().store.latest().await.map_err(failure::status)?;
+        let prefix = key::prefix(&at.kind, at.namespace.as_deref());
+        let walk = snapshot.range(&prefix, None).filter(|(key, entry)| selection.takes(key.as_str(), entry));
+        let found = walk.map(|(key, entry)| (key.clone(), entry.clone())).collect();
+        Ok((snapshot.revision(), found))
+    }
+
+    async fn state_for(
+        &self,
+        query: &ListQuery,
+        token: Option<&Token>,
+        prefix: &str,
+    ) -> Result<State, Status> {
+        if let Some(token) = token {
+            return match token.revision() {
+                Some(revision) => self.at_exactly(revision, prefix).map_err(|_| self.expired(token)),
+                None => Ok(State::At(self.inner().store.latest().await.map_err(failure::status)?)),
+            };
+        }
+        let asked = match query.resource_version.as_str() {
+            "" => return Ok(State::At(self.inner().store.latest().await.map_err(failure::status)?)),
+            "0" => return Ok(State::At(self.inner().store.snapshot())),
+            text => text.parse::<Revision>().map_err(|_| {
+                Status::bad_request(format!(
+                    "invalid resource version: resourceVersion: Invalid value: {text:?}: \
+                     strconv.ParseUint: parsing {text:?}: invalid syntax"
+                ))
+            })?,
+        };
+        let snapshot = self.inner().store.latest().await.map_err(failure::status)?;
+        if asked > snapshot.revision() {
+            return Err(failure::too_new(asked, snapshot.revision()));
+        }
+        // A limit without a match means exactly that revision, so that pages agree with each other.
+        let exact = match query.version_match {
+            Some(VersionMatch::Exact) => true,
+            Some(VersionMatch::NotOlderThan) => false,
+            None => query.limit.is_some_and(|limit| limit > 0),
+        };
+        if exact { self.at_exactly(asked, prefix) } else { Ok(State::At(snapshot)) }
+    }
+
+    /// An earlier state: one that is still held, or the newest with the events since then undone.
+    fn at_exactly(&self, asked: Revision, prefix: &str) -> Result<State, Status> {
+        let now = self.inner().clock.now();
+        if let Some(snapshot) = self.inner().pins.find(asked, now) {
+            return Ok(State::At(snapshot));
+        }
+        let snapshot = self.inner().store.snapshot();
+        if snapshot.revision() == asked {
+            return Ok(State::At(snapshot));
+        }
+        let mut events = self.inner().store.watch(prefix, asked).map_err(failure::status)?;
+        let mut first: BTreeMap<Key, Option<Entry>> = BTreeMap::new();
+        while let Some(event) = events.try_next() {
+            let event = event.map_err(|end| failure::watch_end(end, asked))?;
+            if event.revision <= snapshot.revision() {
+                let before = event.change.before().cloned();
+                first.entry(event.key).or_insert(before);
+            }
+        }
+        let mut map: BTreeMap<Key, Entry> =
+            snapshot.range(prefix, None).map(|(key, entry)| (key.clone(), entry.clone())).collect();
+        for (key, before) in first {
+            match before {
+                Some(entry) => map.insert(key, entry),
+                None => map.remove(&key),
+            };
+        }
+        Ok(State::Past(asked, map))
+    }
+
+    /// The pages that are left can still be had, though from a newer state than those before.
+    fn expired(&self, token: &Token) -> Status {
+        let fresh = Token { rv: None, remaining: None, ..token.clone() }.encode();
+        let message = "The provided continue parameter is too old to display a consistent list result. You can start \
+                       a new list without the continue parameter, or use the continue token in this response to \
+                       retrieve the remainder of the results. Continuing with the provided token results in an \
+                       inconsistent list - objects that were created, modified, or deleted between the time the first \
+                       chunk was returned and now may show up in the list.";
+        Status::expired(message).with(Details { continue_token: fresh, ..Details::default() })
+    }
+}
+
+/// At most `limit` matching items, and the last one's key if more follow.
+fn page<'a>(
+    at: &At,
+    selection: &Selection,
+    revision: Revision,
+    walk: impl Iterator<Item = (&'a Key, &'a Entry)>,
+    limit: Option<usize>,
+) -> (List, Option<Key>) {
+    let mut items = Vec::with_capacity(limit.unwrap_or(0).min(CHUNK));
+    let (mut last, mut more) = (None, false);
+    for (key, entry) in walk.filter(|(key, entry)| selection.takes(key.as_str(), entry)) {
+        if limit.is_some_and(|limit| items.len() >= limit) {
+            more = true;
+            break;
+        }
+        items.extend(served(at, entry));
+        last = Some(key.clone());
+    }
+    let list = List { revision, continue_token: String::new(), remaining: None, items: Items::ready(items) };
+    (list, last.filter(|_| more))
+}
+
+/// Which of the parameters exclude each other.
+fn check(query: &ListQuery) -> Result<(), Status> {
+    let path = Path::root("resourceVersionMatch");
+    let mut errors = Errors::default();
+    if let Some(asked) = query.version_match {
+        if !query.continue_token.is_empty() {
+            errors.forbidden(&path, "resourceVersionMatch is forbidden when continue is provided");
+        }
+        match (query.resource_version.as_str(), asked) {
+            ("", _) => errors
+                .forbidden(&path, "resourceVersionMatch is forbidden unless resourceVersion is provided"),
+            ("0", VersionMatch::Exact) => {
+                errors.forbidden(
+                    &path,
+                    "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
+                );
+            }
+            _ => {}
+        }
+    }
+    if !errors.is_empty() {
+        return Err(invalid_options(errors));
+    }
+    if !query.continue_token.is_empty() && !matches!(query.resource_version.as_str(), "" | "0") {
+        return Err(Status::bad_request("specifying resource version is not allowed when using continue"));
+    }
+    Ok(())
+}
+
+/// 422 about the parameters of a request and not about an object.
+pub(crate) fn invalid_options(errors: Errors) -> Status {
+    let causes = errors.into_causes();
+    let listed: Vec<String> =
+        causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+    let list = if listed.len() == 1 { listed.concat() } else { format!("[{}]", listed.join(", ")) };
+    Status::new(422, Reason::Invalid, format!("ListOptions.meta.k8s.io \"\" is invalid: {list}")).with(
+        Details {
+            group: "meta.k8s.io".to_owned(),
+            kind: "ListOptions".to_owned(),
+            causes,
+            ..Details::default()
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests;

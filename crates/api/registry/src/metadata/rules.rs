@@ -1,0 +1,134 @@
+//! Which names, labels, annotations, owners and finalizers are legal, in the words that Kubernetes has for it.
+
+use kedge_kinds::Kind;
+use kedge_kinds::field::{Errors, Path};
+use serde_json::Value;
+
+use crate::strategy::NameRule;
+use crate::{names, object};
+
+/// All annotations of an object together.
+const ANNOTATIONS_MAX: usize = 256 * 1024;
+const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
+
+pub(crate) fn validate(kind: &Kind, rule: NameRule, object: &Value, errors: &mut Errors) {
+    let path = Path::root("metadata");
+    let generate = object::meta_text(object, "generateName");
+    if !generate.is_empty() {
+        // A base may end in a dash: what comes behind it makes it a name.
+        let probe = format!("{}a", generate.trim_end_matches('-'));
+        for wrong in name_problems(rule, &probe) {
+            errors.invalid(&path.child("generateName"), &generate.into(), &wrong);
+        }
+    }
+    let name = object::meta_text(object, "name");
+    if name.is_empty() {
+        errors.required(&path.child("name"), "name or generateName is required");
+    } else {
+        for wrong in name_problems(rule, name) {
+            errors.invalid(&path.child("name"), &name.into(), &wrong);
+        }
+    }
+    if kind.namespaced {
+        let namespace = object::meta_text(object, "namespace");
+        if namespace.is_empty() {
+            errors.required(&path.child("namespace"), "");
+        } else {
+            for wrong in names::dns1123_label(namespace) {
+                errors.invalid(&path.child("namespace"), &namespace.into(), &wrong);
+            }
+        }
+    }
+    labels(&path, object, errors);
+    annotations(&path, object, errors);
+    owners(&path, object, errors);
+    finalizers(&path, object, errors);
+}
+
+fn name_problems(rule: NameRule, name: &str) -> Vec<String> {
+    match rule {
+        NameRule::Subdomain => names::dns1123_subdomain(name),
+        NameRule::Label => names::dns1123_label(name),
+        NameRule::Label1035 => names::dns1035_label(name),
+        NameRule::PathSegment => names::path_segment(name),
+    }
+}
+
+fn labels(path: &Path<'_>, object: &Value, errors: &mut Errors) {
+    let path = path.child("labels");
+    for (key, value) in object::meta(object, "labels").and_then(Value::as_object).into_iter().flatten() {
+        for wrong in names::qualified_name(key) {
+            errors.invalid(&path, &key.as_str().into(), &wrong);
+        }
+        for wrong in names::label_value(value.as_str().unwrap_or_default()) {
+            errors.invalid(&path, value, &wrong);
+        }
+    }
+}
+
+fn annotations(path: &Path<'_>, object: &Value, errors: &mut Errors) {
+    let path = path.child("annotations");
+    let mut size = 0;
+    for (key, value) in object::meta(object, "annotations").and_then(Value::as_object).into_iter().flatten() {
+        // Kubernetes compares without case here, so that old annotations stay legal.
+        for wrong in names::qualified_name(&key.to_lowercase()) {
+            errors.invalid(&path, &key.as_str().into(), &wrong);
+        }
+        size += key.len() + value.as_str().map_or(0, str::len);
+    }
+    if size > ANNOTATIONS_MAX {
+        errors.too_long(&path, ANNOTATIONS_MAX);
+    }
+}
+
+fn owners(path: &Path<'_>, object: &Value, errors: &mut Errors) {
+    let path = path.child("ownerReferences");
+    let Some(owners) = object::meta(object, "ownerReferences").and_then(Value::as_array) else { return };
+    let mut controller: Option<&str> = None;
+    for owner in owners {
+        let version = object::text(owner, &["apiVersion"]);
+        if version.rsplit('/').next().unwrap_or_default().is_empty() {
+            errors.invalid(&path.child("apiVersion"), &version.into(), "version must not be empty");
+        }
+        for field in ["kind", "name", "uid"] {
+            let value = object::text(owner, &[field]);
+            if value.is_empty() {
+                errors.invalid(&path.child(field), &value.into(), "must not be empty");
+            }
+        }
+        if version == "v1" && object::text(owner, &["kind"]) == "Event" {
+            errors.invalid(&path, owner, "/v1, Kind=Event is disallowed from being an owner");
+        }
+        if owner.get("controller") == Some(&Value::Bool(true)) {
+            let name = object::text(owner, &["name"]);
+            if let Some(first) = controller {
+                let detail = format!(
+                    "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {name}"
+                );
+                errors.invalid(&path, &Value::Array(owners.clone()), &detail);
+            }
+            controller = Some(name);
+        }
+    }
+}
+
+fn finalizers(path: &Path<'_>, object: &Value, errors: &mut Errors) {
+    let path = path.child("finalizers");
+    let mut orphan_and_foreground = (false, false);
+    for (index, name) in object::finalizers(object).enumerate() {
+        let at = path.index(index);
+        for wrong in names::qualified_name(name) {
+            errors.invalid(&path, &name.into(), &wrong);
+        }
+        if !name.contains('/') && !STANDARD_FINALIZERS.contains(&name) {
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            errors.invalid(&at, &name.into(), detail);
+        }
+        orphan_and_foreground.0 |= name == "orphan";
+        orphan_and_foreground.1 |= name == "foregroundDeletion";
+    }
+    if orphan_and_foreground == (true, true) {
+        let all = object::meta(object, "finalizers").cloned().unwrap_or_default();
+        errors.invalid(&path, &all, "finalizer orphan and foregroundDeletion cannot be both set");
+    }
+}

@@ -1,0 +1,229 @@
+//! Namespaces: whether one takes new objects, and the small worker that gives each its default ServiceAccount and
+//! empties and removes those that are being deleted. A controller of its own takes the worker's place later.
+
+use std::sync::Arc;
+
+use kedge_kinds::{Cause, Kind, Status};
+use kedge_store::{Change, Revision, Snapshot, Watch};
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use crate::registry::Registry;
+use crate::request::{At, DeleteOptions, Propagation, WriteOptions};
+use crate::update::Outcome;
+use crate::{failure, key, object};
+
+/// The one finalizer that the worker is asked to clear.
+const FINALIZER: &str = "kubernetes";
+
+/// Tells the worker that something left a namespace, which may be the last thing that was in it.
+#[derive(Default)]
+pub(crate) struct Nudge {
+    left: Mutex<Vec<Arc<str>>>,
+    /// Namespaces that are being emptied; nobody else's departures matter.
+    emptying: Mutex<Vec<Arc<str>>>,
+    wake: Notify,
+}
+
+impl Nudge {
+    pub(crate) fn left(&self, namespace: &str) {
+        let emptying = self.emptying.lock();
+        if let Some(known) = emptying.iter().find(|known| &***known == namespace) {
+            self.left.lock().push(known.clone());
+            self.wake.notify_one();
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Phase {
+    #[serde(default)]
+    metadata: PhaseMetadata,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PhaseMetadata {
+    deletion_timestamp: Option<String>,
+}
+
+/// The revision at which the namespace takes new objects, or why it doesn't.
+pub(crate) fn open(
+    snapshot: &Snapshot,
+    kind: &Kind,
+    name: &str,
+    namespace: &str,
+) -> Result<Revision, Status> {
+    let Some(entry) = snapshot.get(&key::namespace(namespace)) else {
+        let kinds = kedge_kinds::builtin();
+        return Err(match kinds.by_kind("", "v1", "Namespace") {
+            Some(namespaces) => Status::not_found(namespaces, namespace),
+            None => Status::internal("namespaces are not served"),
+        });
+    };
+    let leaving = entry.memo(|bytes| Leaving(is_leaving(bytes)));
+    if !leaving.0 {
+        return Ok(entry.modified());
+    }
+    let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
+    let mut status = Status::forbidden(kind, name, &why);
+    if let Some(details) = &mut status.details {
+        details.causes.push(Cause {
+            reason: "NamespaceTerminating".to_owned(),
+            message: format!("namespace {namespace} is being terminated"),
+            field: "metadata.namespace".to_owned(),
+        });
+    }
+    Err(status)
+}
+
+/// Remembered with a namespace's entry.
+struct Leaving(bool);
+
+fn is_leaving(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<Phase>(bytes).is_ok_and(|phase| phase.metadata.deletion_timestamp.is_some())
+}
+
+/// Starts the worker. It ends when the store does, or when the registry is dropped.
+pub(crate) fn spawn(registry: &Registry) -> Result<(), Status> {
+    let snapshot = registry.store().snapshot();
+    let watch =
+        registry.store().watch("/registry/namespaces/", snapshot.revision()).map_err(failure::status)?;
+    let known = snapshot.range("/registry/namespaces/", None);
+    let known: Vec<(Arc<str>, bool)> =
+        known.filter_map(|(key, entry)| Some((name_of(key.as_str())?, is_leaving(entry.bytes())))).collect();
+    tokio::spawn(work(registry.clone(), watch, known));
+    Ok(())
+}
+
+fn name_of(key: &str) -> Option<Arc<str>> {
+    key.strip_prefix("/registry/namespaces/").map(Arc::from)
+}
+
+async fn work(registry: Registry, mut watch: Watch, known: Vec<(Arc<str>, bool)>) {
+    let worker = Worker { registry };
+    for (name, leaving) in known {
+        worker.look(&name, leaving).await;
+    }
+    loop {
+        tokio::select! {
+            event = watch.next() => {
+                let Ok(event) = event else { return };
+                let Some(name) = name_of(event.key.as_str()) else { continue };
+                match &event.change {
+                    Change::Put { now, .. } => worker.look(&name, is_leaving(now.bytes())).await,
+                    Change::Delete { .. } => {
+                        worker.registry.inner().namespaces.emptying.lock().retain(|known| *known != name);
+                    }
+                }
+            }
+            () = worker.registry.inner().namespaces.wake.notified() => {
+                let mut left = std::mem::take(&mut *worker.registry.inner().namespaces.left.lock());
+                left.sort();
+                left.dedup();
+                for name in left {
+                    worker.look(&name, true).await;
+                }
+            }
+        }
+    }
+}
+
+struct Worker {
+    registry: Registry,
+}
+
+impl Worker {
+    async fn look(&self, name: &Arc<str>, leaving: bool) {
+        let done = match leaving {
+            true => self.empty(name).await,
+            false => self.furnish(name).await,
+        };
+        if let Err(status) = done
+            && !matches!(status.code, 403 | 404 | 409)
+        {
+            tracing::warn!(namespace = &**name, "cannot look after the namespace: {status}");
+        }
+    }
+
+    /// Every namespace has a `default` account.
+    async fn furnish(&self, namespace: &Arc<str>) -> Result<(), Status> {
+        let Some(at) = self.at("serviceaccounts", Some(namespace), None) else { return Ok(()) };
+        if self.registry.store().snapshot().get(&key::object(&at.kind, Some(namespace), "default")).is_some()
+        {
+            return Ok(());
+        }
+        let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
+        self.registry.create(&at, account, &options()).await.map(|_| ())
+    }
+
+    /// Deletes what is left in it; once nothing is, the namespace goes too.
+    async fn empty(&self, namespace: &Arc<str>) -> Result<(), Status> {
+        let waiting = &self.registry.inner().namespaces.emptying;
+        if !waiting.lock().contains(namespace) {
+            waiting.lock().push(namespace.clone());
+        }
+        let snapshot = self.registry.store().snapshot();
+        let catalog = self.registry.catalog();
+        for kind in catalog.stored().filter(|kind| kind.namespaced) {
+            let prefix = key::prefix(kind, Some(namespace));
+            for (key, entry) in snapshot.range(&prefix, None) {
+                let (_, name) = key::parts(kind, key.as_str());
+                let at = At {
+                    kind: kind.clone(),
+                    namespace: Some(namespace.clone()),
+                    name: Some(name.into()),
+                    subresource: None,
+                };
+                if is_leaving(entry.bytes()) {
+                    continue;
+                }
+                let delete =
+                    DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
+                match self.registry.delete(&at, &delete, &options()).await {
+                    Ok(_) => {}
+                    Err(status) if status.code == 404 => {}
+                    Err(status) => return Err(status),
+                }
+            }
+        }
+        let snapshot = self.registry.store().snapshot();
+        let mut kinds = catalog.stored().filter(|kind| kind.namespaced);
+        let occupied =
+            kinds.any(|kind| snapshot.range(&key::prefix(kind, Some(namespace)), None).next().is_some());
+        if occupied { Ok(()) } else { self.finalize(namespace).await }
+    }
+
+    async fn finalize(&self, namespace: &Arc<str>) -> Result<(), Status> {
+        let Some(at) = self.at("namespaces", None, Some(namespace)) else { return Ok(()) };
+        let at = At { subresource: Some("finalize".into()), ..at };
+        self.registry
+            .change(&at, &options(), false, |live, _| {
+                let mut object = live.object.clone();
+                let spec = object::map_mut(&mut object, "spec");
+                if let Some(list) = spec.get_mut("finalizers").and_then(Value::as_array_mut) {
+                    list.retain(|name| name != FINALIZER);
+                    if list.is_empty() {
+                        spec.remove("finalizers");
+                    }
+                }
+                Ok(Outcome { object, warnings: Vec::new() })
+            })
+            .await
+            .map(|_| ())
+    }
+
+    fn at(&self, plural: &str, namespace: Option<&Arc<str>>, name: Option<&Arc<str>>) -> Option<At> {
+        let kind = self.registry.catalog().kind("", "v1", plural)?.clone();
+        Some(At { kind, namespace: namespace.cloned(), name: name.cloned(), subresource: None })
+    }
+}
+
+fn options() -> WriteOptions {
+    WriteOptions { manager: "kedge".to_owned(), ..WriteOptions::default() }
+}
+
+#[cfg(test)]
+mod tests;

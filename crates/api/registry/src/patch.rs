@@ -1,0 +1,146 @@
+//! `patch`: the four ways to say what shall be different. The result goes the same way as an update.
+
+use kedge_kinds::{Cause, Details, Reason, Status};
+use serde_json::Value;
+
+use crate::merge::{self, managed};
+use crate::registry::{Registry, Written};
+use crate::request::{At, Patch, WriteOptions};
+use crate::strategies::strategy;
+use crate::update::{Live, Outcome};
+use crate::{body, convert, failure, object, subresource};
+
+impl Registry {
+    pub async fn patch(&self, at: &At, patch: Patch, options: &WriteOptions) -> Result<Written, Status> {
+        if at.subresource.as_deref() == Some("scale") {
+            return subresource::scale::patch(self, at, &patch, options).await;
+        }
+        if let Patch::Apply { config, force } = &patch {
+            return self.apply(at, config, *force, options).await;
+        }
+        let fixed = match &patch {
+            Patch::Json(_) => false,
+            Patch::Merge(patch) | Patch::Strategic(patch) | Patch::Apply { config: patch, .. } => {
+                !object::meta_text(patch, "resourceVersion").is_empty()
+            }
+        };
+        self.change(at, options, fixed, |live, _| {
+            let mut warnings = Vec::new();
+            let served = convert::to_served(&at.kind, live.object.clone());
+            let mut patched = patched(at, &served, &patch)?;
+            body::version_of_patched(&at.kind, &mut patched)?;
+            let text = patched.to_string();
+            let refuse = |why: &str| refused(&text, why);
+            body::shape(&at.kind, &mut patched, options, &mut warnings, &refuse)?;
+            self.accepted(at, live, &mut patched)?;
+            Ok(Outcome { object: self.replaced(at, live, patched, options)?, warnings })
+        })
+        .await
+    }
+
+    /// What a patch may not do whatever its kind: rename, move, or build on another revision than the live one.
+    fn accepted(&self, at: &At, live: &Live, patched: &mut Value) -> Result<(), Status> {
+        body::name(at, patched)?;
+        self.agree(at, live, patched)
+    }
+
+    async fn apply(
+        &self,
+        at: &At,
+        config: &Value,
+        force: bool,
+        options: &WriteOptions,
+    ) -> Result<Written, Status> {
+        let mut config = config.clone();
+        if object::meta(&config, "managedFields")
+            .is_some_and(|managers| managers.as_array().is_some_and(|m| !m.is_empty()))
+        {
+            return Err(Status::bad_request("metadata.managedFields must be nil"));
+        }
+        body::applied(at, &mut config)?;
+        let version = at.kind.gv.to_string();
+        let node = at.kind.node().ok_or_else(|| Status::internal("the kind has no schema"))?;
+        let who = || managed::Who {
+            manager: &options.manager,
+            operation: managed::Operation::Apply,
+            api_version: &version,
+            subresource: at.subresource.as_deref().unwrap_or_default(),
+            now: self.inner().clock.now(),
+        };
+        let fixed = !object::meta_text(&config, "resourceVersion").is_empty();
+        for _ in 0..2 {
+            if at.subresource.is_none() && self.live(at).await?.is_none() {
+                let uid = object::meta_text(&config, "uid");
+                if !uid.is_empty() {
+                    let why = format!(
+                        "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                    );
+                    return Err(Status::conflict(&at.kind, at.name.as_deref().unwrap_or_default(), &why));
+                }
+                if fixed {
+                    return Err(Status::conflict(
+                        &at.kind,
+                        at.name.as_deref().unwrap_or_default(),
+                        failure::MODIFIED,
+                    ));
+                }
+                let object = managed::apply(&at.kind, node, None, &config, force, &who())?;
+                match self.create_applied(at, object, options, Vec::new()).await {
+                    // Somebody else made it in between: apply to that one.
+                    Err(status) if status.reason == Reason::AlreadyExists => continue,
+                    other => return other,
+                }
+            }
+            break;
+        }
+        self.change(at, options, fixed, |live, _| {
+            let served = convert::to_served(&at.kind, live.object.clone());
+            let mut applied = managed::apply(&at.kind, node, Some(&served), &config, force, &who())?;
+            self.agree_applied(at, live, &config)?;
+            object::meta_mut(&mut applied).remove("resourceVersion");
+            let mut new = convert::to_stored(&at.kind, applied);
+            strategy(&at.kind).default(&mut new);
+            self.confine(at, &mut new, &live.object);
+            Ok(Outcome { object: new, warnings: Vec::new() })
+        })
+        .await
+    }
+
+    fn agree_applied(&self, at: &At, live: &Live, config: &Value) -> Result<(), Status> {
+        let given = failure::parse_revision(object::meta_text(config, "resourceVersion"))?;
+        let name = at.name.as_deref().unwrap_or_default();
+        if given.is_some_and(|given| given != live.entry.modified()) {
+            return Err(Status::conflict(&at.kind, name, failure::MODIFIED));
+        }
+        let (uid, found) = (object::meta_text(config, "uid"), object::meta_text(&live.object, "uid"));
+        if !uid.is_empty() && uid != found {
+            return Err(failure::precondition(&at.kind, name, &live.key, uid, found));
+        }
+        Ok(())
+    }
+}
+
+fn patched(at: &At, served: &Value, patch: &Patch) -> Result<Value, Status> {
+    match patch {
+        Patch::Json(operations) => merge::json_patch(served, operations),
+        Patch::Merge(patch) => {
+            let mut target = served.clone();
+            merge::merge_patch(&mut target, patch);
+            Ok(target)
+        }
+        Patch::Strategic(patch) => {
+            let node = at.kind.node().ok_or_else(|| Status::internal("the kind has no schema"))?;
+            merge::strategic(node, served, patch)
+        }
+        Patch::Apply { .. } => Ok(served.clone()),
+    }
+}
+
+/// A patch whose result is no object of its kind; Kubernetes names no kind in it.
+pub(crate) fn refused(patch: &str, why: &str) -> Status {
+    let message = format!("Invalid value: {patch:?}: {why}");
+    Status::new(422, Reason::Invalid, format!(" \"\" is invalid: patch: {message}")).with(Details {
+        causes: vec![Cause { reason: "FieldValueInvalid".to_owned(), message, field: "patch".to_owned() }],
+        ..Details::default()
+    })
+}

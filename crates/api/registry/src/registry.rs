@@ -1,0 +1,183 @@
+//! The registry's handle: what it is made of, and reading one object. Writing, listing and watching are beside it.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use kedge_clock::Clock;
+use kedge_kinds::Status;
+use kedge_store::{Entry, Revision, Snapshot, Store};
+use parking_lot::RwLock;
+use serde_json::Value;
+
+use crate::catalog::Catalog;
+use crate::list::Pins;
+use crate::request::At;
+use crate::services::Allocator;
+use crate::{bootstrap, convert, encode, failure, key, namespaces, subresource};
+
+/// How a cluster is laid out, as far as the registry must know it.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where Services get their addresses from: one range, or one of each family, the preferred first.
+    pub service_cidrs: Vec<(IpAddr, u8)>,
+    pub node_ports: RangeInclusive<u16>,
+    pub cluster_domain: String,
+    /// Where the API server itself can be reached: what `default/kubernetes` leads to.
+    pub api_address: Option<(IpAddr, u16)>,
+    /// Finishes namespaces that are being deleted and gives each its default ServiceAccount.
+    pub namespace_worker: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            service_cidrs: vec![(IpAddr::V4(Ipv4Addr::new(10, 96, 0, 0)), 16)],
+            node_ports: 30000..=32767,
+            cluster_domain: "cluster.local".to_owned(),
+            api_address: None,
+            namespace_worker: true,
+        }
+    }
+}
+
+/// Everything that the API can do, without HTTP. Cheap to clone.
+#[derive(Clone)]
+pub struct Registry {
+    inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) store: Store,
+    pub(crate) clock: Clock,
+    pub(crate) options: Options,
+    pub(crate) pins: Pins,
+    pub(crate) allocator: Allocator,
+    pub(crate) namespaces: namespaces::Nudge,
+    catalog: RwLock<Arc<Catalog>>,
+}
+
+/// An object as it is served.
+#[derive(Clone, Debug)]
+pub struct Found {
+    pub bytes: Bytes,
+    pub revision: Revision,
+}
+
+/// What a write left behind.
+#[derive(Clone, Debug)]
+pub struct Written {
+    pub bytes: Bytes,
+    pub revision: Revision,
+    pub created: bool,
+    pub warnings: Vec<String>,
+}
+
+impl Registry {
+    /// Opens the API on a store and makes what every cluster has, if it isn't there yet.
+    pub async fn start(store: Store, clock: Clock, options: Options) -> Result<Self, Status> {
+        let registry = Self::bare(store, clock, options);
+        bootstrap::run(&registry).await?;
+        if registry.inner.options.namespace_worker {
+            namespaces::spawn(&registry)?;
+        }
+        Ok(registry)
+    }
+
+    fn bare(store: Store, clock: Clock, options: Options) -> Self {
+        let allocator = Allocator::new(&options);
+        let inner = Inner {
+            store,
+            clock,
+            pins: Pins::default(),
+            allocator,
+            options,
+            namespaces: namespaces::Nudge::default(),
+            catalog: RwLock::new(Arc::new(Catalog::builtin())),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.inner.catalog.read().clone()
+    }
+
+    /// Serves other kinds from now on.
+    pub fn replace_catalog(&self, catalog: Catalog) {
+        *self.inner.catalog.write() = Arc::new(catalog);
+    }
+
+    pub fn store(&self) -> &Store {
+        &self.inner.store
+    }
+
+    pub fn clock(&self) -> &Clock {
+        &self.inner.clock
+    }
+
+    pub fn options(&self) -> &Options {
+        &self.inner.options
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
+    }
+
+    /// `resource_version`: empty for the newest state, `0` for any, a number for one not older than that.
+    pub async fn get(&self, at: &At, resource_version: &str) -> Result<Found, Status> {
+        let snapshot = self.snapshot_for(resource_version).await?;
+        let name = at.name.as_deref().unwrap_or_default();
+        let entry = self.entry(&snapshot, at)?;
+        if at.subresource.as_deref() == Some("scale") {
+            let scale = subresource::scale::of(at, name, &parse(&entry)?)?;
+            return Ok(Found { bytes: encode::plain(&scale), revision: entry.modified() });
+        }
+        Ok(Found { bytes: self.served(at, &entry)?, revision: entry.modified() })
+    }
+
+    /// The stored form of an object, for those in this process who need it whole.
+    pub(crate) fn entry(&self, snapshot: &Snapshot, at: &At) -> Result<Entry, Status> {
+        let name = at.name.as_deref().unwrap_or_default();
+        let key = key::object(&at.kind, at.namespace.as_deref(), name);
+        snapshot.get(&key).cloned().ok_or_else(|| Status::not_found(&at.kind, name))
+    }
+
+    async fn snapshot_for(&self, resource_version: &str) -> Result<Snapshot, Status> {
+        match resource_version {
+            "" => self.inner.store.latest().await.map_err(failure::status),
+            "0" => Ok(self.inner.store.snapshot()),
+            text => {
+                let asked: Revision = text.parse().map_err(|_| {
+                    failure::bare(format!(
+                        "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
+                    ))
+                })?;
+                let snapshot = self.inner.store.latest().await.map_err(failure::status)?;
+                if asked > snapshot.revision() {
+                    return Err(failure::too_new(asked, snapshot.revision()));
+                }
+                Ok(snapshot)
+            }
+        }
+    }
+
+    /// The bytes that a client of this version of the kind gets.
+    pub(crate) fn served(&self, at: &At, entry: &Entry) -> Result<Bytes, Status> {
+        if !convert::is_needed(&at.kind) {
+            return Ok(entry.bytes().clone());
+        }
+        let object = convert::to_served(&at.kind, parse(entry)?);
+        Ok(encode::encode(&object).with_revision(entry.modified().get()))
+    }
+}
+
+/// What lies in the store was written by us; that it can't be read is the server's failure, not the client's.
+pub(crate) fn parse(entry: &Entry) -> Result<Value, Status> {
+    parse_bytes(entry.bytes())
+}
+
+pub(crate) fn parse_bytes(bytes: &[u8]) -> Result<Value, Status> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| Status::internal(format!("a stored object can't be read: {error}")))
+}

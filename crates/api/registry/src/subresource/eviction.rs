@@ -1,0 +1,183 @@
+//! `eviction`: a deletion that asks the pod's disruption budgets first.
+
+use kedge_kinds::{Cause, Details, Kind, Reason, Status};
+use kedge_store::{Draft, Expect, StoreError, Txn};
+use serde_json::{Value, json};
+
+use crate::create::ATTEMPTS;
+use crate::encode::{self, encode};
+use crate::registry::{Registry, Written, parse};
+use crate::request::{At, DeleteOptions, Propagation, WriteOptions};
+use crate::selection::LabelSelector;
+use crate::update::Live;
+use crate::{failure, key, metadata, object};
+
+/// How many pods a budget may have promised to lose and not yet seen go.
+const DISRUPTED_MAX: usize = 2000;
+
+pub(crate) async fn create(
+    registry: &Registry,
+    at: &At,
+    eviction: Value,
+    options: &WriteOptions,
+) -> Result<Written, Status> {
+    let name = at.name.as_deref().unwrap_or_default();
+    let sent = object::meta_text(&eviction, "name");
+    if !sent.is_empty() && sent != name {
+        return Err(Status::bad_request("name in URL does not match name in Eviction object"));
+    }
+    let delete = delete_options(&eviction);
+    let tried = object::at(&eviction, &["deleteOptions", "dryRun"]).and_then(Value::as_array);
+    let options = &WriteOptions {
+        dry_run: options.dry_run || tried.is_some_and(|all| !all.is_empty()),
+        ..options.clone()
+    };
+    let pod_at = At { subresource: None, ..at.clone() };
+    let live = registry.live(&pod_at).await?.ok_or_else(|| Status::not_found(&at.kind, name))?;
+    if !is_free(&live.object) {
+        spend(registry, at, &live, options).await?;
+    }
+    let deleted = registry.delete(&pod_at, &delete, options).await?;
+    let success =
+        json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+    Ok(Written {
+        bytes: encode::plain(&success),
+        revision: deleted.revision,
+        created: true,
+        warnings: Vec::new(),
+    })
+}
+
+fn delete_options(eviction: &Value) -> DeleteOptions {
+    let options = eviction.get("deleteOptions").cloned().unwrap_or_default();
+    let text =
+        |path: &[&str]| Some(object::text(&options, path)).filter(|text| !text.is_empty()).map(str::to_owned);
+    DeleteOptions {
+        grace_seconds: options.get("gracePeriodSeconds").and_then(Value::as_i64),
+        propagation: match object::text(&options, &["propagationPolicy"]) {
+            "Orphan" => Some(Propagation::Orphan),
+            "Foreground" => Some(Propagation::Foreground),
+            "Background" => Some(Propagation::Background),
+            _ => None,
+        },
+        uid: text(&["preconditions", "uid"]),
+        resource_version: text(&["preconditions", "resourceVersion"]),
+    }
+}
+
+/// A pod that has ended, has not begun or is going anyway disturbs no budget.
+fn is_free(pod: &Value) -> bool {
+    object::is_deleting(pod)
+        || matches!(object::text(pod, &["status", "phase"]), "Succeeded" | "Failed" | "Pending")
+}
+
+/// Takes one disruption off the pod's budget, or says why that can't be.
+async fn spend(registry: &Registry, at: &At, pod: &Live, options: &WriteOptions) -> Result<(), Status> {
+    let catalog = registry.catalog();
+    let kind = catalog.kind("policy", "v1", "poddisruptionbudgets");
+    let kind = kind.ok_or_else(|| Status::internal("disruption budgets are not served"))?;
+    for _ in 0..ATTEMPTS {
+        let snapshot = registry.store().latest().await.map_err(failure::status)?;
+        let prefix = key::prefix(kind, at.namespace.as_deref());
+        let mut found = Vec::new();
+        for (key, entry) in snapshot.range(&prefix, None) {
+            let budget = parse(entry)?;
+            if selects(&budget, &pod.object) {
+                found.push((key.clone(), entry.modified(), budget));
+            }
+        }
+        let (key, revision, mut budget) = match found.len() {
+            0 => return Ok(()),
+            1 => found.remove(0),
+            _ => {
+                let message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+                return Err(Status::new(500, Reason::InternalError, message));
+            }
+        };
+        if spares_unhealthy(&budget) && !is_ready(&pod.object) {
+            return Ok(());
+        }
+        let name = object::meta_text(&pod.object, "name");
+        allow(kind, &mut budget, name, &metadata::time(registry.clock().now()))?;
+        if options.dry_run {
+            return Ok(());
+        }
+        let encoded = encode(&budget);
+        let draft = Draft::with_revision_at(encoded.bytes, encoded.hole);
+        match registry.store().commit(Txn::new().put(&key, Expect::At(revision), draft)).await {
+            Ok(_) => return Ok(()),
+            Err(StoreError::Conflict { key, found, .. }) => {
+                registry.settle(key.as_str(), snapshot.revision(), found).await;
+            }
+            Err(error) => return Err(failure::status(error)),
+        }
+    }
+    Err(Status::too_many_requests("Cannot evict pod as its disruption budget is changing.", 1))
+}
+
+fn selects(budget: &Value, pod: &Value) -> bool {
+    let labels = object::meta(pod, "labels");
+    let label = |key: &str| labels.and_then(|labels| labels.get(key)).and_then(Value::as_str);
+    object::at(budget, &["spec", "selector"])
+        .is_some_and(|selector| LabelSelector::of(selector).matches(label))
+}
+
+fn is_ready(pod: &Value) -> bool {
+    let conditions = object::at(pod, &["status", "conditions"]).and_then(Value::as_array);
+    conditions.into_iter().flatten().any(|one| one["type"] == "Ready" && one["status"] == "True")
+}
+
+fn spares_unhealthy(budget: &Value) -> bool {
+    object::text(budget, &["spec", "unhealthyPodEvictionPolicy"]) == "AlwaysAllow"
+}
+
+fn allow(kind: &Kind, budget: &mut Value, pod: &str, now: &str) -> Result<(), Status> {
+    let name = object::meta_text(budget, "name").to_owned();
+    let number = |field: &str| object::at(budget, &["status", field]).and_then(Value::as_i64).unwrap_or(0);
+    let refuse = |retry: Option<u32>, said: String| {
+        let message = "Cannot evict pod as it would violate the pod's disruption budget.";
+        Status::new(429, Reason::TooManyRequests, message).with(Details {
+            causes: vec![Cause {
+                reason: "DisruptionBudget".to_owned(),
+                message: said,
+                field: String::new(),
+            }],
+            retry_after_seconds: retry,
+            ..Details::default()
+        })
+    };
+    let generation = object::meta(budget, "generation").and_then(Value::as_i64).unwrap_or(0);
+    if number("observedGeneration") < generation {
+        return Err(refuse(
+            Some(10),
+            format!("The disruption budget {name} is still being processed by the server."),
+        ));
+    }
+    let allowed = number("disruptionsAllowed");
+    if allowed < 0 {
+        return Err(Status::forbidden(kind, &name, "pdb disruptions allowed is negative"));
+    }
+    let disrupted = object::at(budget, &["status", "disruptedPods"])
+        .and_then(Value::as_object)
+        .map_or(0, |all| all.len());
+    if disrupted > DISRUPTED_MAX {
+        return Err(Status::forbidden(
+            kind,
+            &name,
+            "DisruptedPods map too big - too many evictions not confirmed by PDB controller",
+        ));
+    }
+    if allowed == 0 {
+        let said = format!(
+            "The disruption budget {name} needs {} healthy pods and has {} currently",
+            number("desiredHealthy"),
+            number("currentHealthy")
+        );
+        return Err(refuse(None, said));
+    }
+    let status = object::map_mut(budget, "status");
+    status.insert("disruptionsAllowed".to_owned(), (allowed - 1).into());
+    let pods = status.entry("disruptedPods").or_insert_with(|| json!({}));
+    object::as_map(pods).insert(pod.to_owned(), now.into());
+    Ok(())
+}

@@ -1,0 +1,272 @@
+//! `update` of an object or of one of its subresources: what the writer may change, on top of what is there.
+
+use kedge_kinds::Status;
+use kedge_kinds::field::{Errors, Path};
+use kedge_store::{Draft, Entry, Expect, Snapshot, StoreError, Txn};
+use serde_json::Value;
+
+use crate::admission::{self, Operation};
+use crate::create::{ATTEMPTS, has_status};
+use crate::encode::{Encoded, encode};
+use crate::registry::{Registry, Written, parse};
+use crate::request::{At, WriteOptions};
+use crate::strategies::strategy;
+use crate::{body, convert, failure, key, metadata, object, subresource};
+
+/// The object as it lies in the store.
+pub(crate) struct Live {
+    pub(crate) key: String,
+    pub(crate) entry: Entry,
+    /// In the stored version.
+    pub(crate) object: Value,
+}
+
+/// What becomes of the object.
+pub(crate) struct Outcome {
+    /// In the stored version.
+    pub(crate) object: Value,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Registry {
+    pub async fn update(&self, at: &At, object: Value, options: &WriteOptions) -> Result<Written, Status> {
+        if at.subresource.as_deref() == Some("scale") {
+            return subresource::scale::update(self, at, object, options).await;
+        }
+        let mut warnings = Vec::new();
+        let mut object = body::accept(at, object, options, &mut warnings)?;
+        body::name(at, &mut object)?;
+        let given = failure::parse_revision(object::meta_text(&object, "resourceVersion"))?;
+        let strategy = strategy(&at.kind);
+        if at.subresource.is_none() && strategy.create_on_update() && self.live(at).await?.is_none() {
+            let uid = object::meta_text(&object, "uid").to_owned();
+            if !uid.is_empty() {
+                let name = at.name.as_deref().unwrap_or_default();
+                let key = key::object(&at.kind, at.namespace.as_deref(), name);
+                return Err(failure::precondition(&at.kind, name, &key, &uid, ""));
+            }
+            if given.is_some() {
+                return Err(Status::not_found(&at.kind, at.name.as_deref().unwrap_or_default()));
+            }
+            return self.create_checked(at, object, options, warnings).await;
+        }
+        let written = self
+            .change(at, options, given.is_some(), |live, _| {
+                self.agree(at, live, &object)?;
+                let object = self.replaced(at, live, object.clone(), options)?;
+                Ok(Outcome { object, warnings: Vec::new() })
+            })
+            .await?;
+        warnings.extend(written.warnings);
+        Ok(Written { warnings, ..written })
+    }
+
+    pub(crate) async fn live(&self, at: &At) -> Result<Option<Live>, Status> {
+        let snapshot = self.inner().store.latest().await.map_err(failure::status)?;
+        live(&snapshot, at)
+    }
+
+    /// The writer's revision and uid, where it names them, must be the object's.
+    pub(crate) fn agree(&self, at: &At, live: &Live, sent: &Value) -> Result<(), Status> {
+        let name = at.name.as_deref().unwrap_or_default();
+        let uid = object::meta_text(sent, "uid");
+        let found = object::meta_text(&live.object, "uid");
+        if !uid.is_empty() && uid != found {
+            return Err(failure::precondition(&at.kind, name, &live.key, uid, found));
+        }
+        match failure::parse_revision(object::meta_text(sent, "resourceVersion"))? {
+            Some(given) if given != live.entry.modified() => {
+                Err(Status::conflict(&at.kind, name, failure::MODIFIED))
+            }
+            None if at.subresource.is_none() && !strategy(&at.kind).unconditional_update() => {
+                let mut errors = Errors::default();
+                let path = Path::root("metadata");
+                errors.invalid(
+                    &path.child("resourceVersion"),
+                    &Value::from(0),
+                    "must be specified for an update",
+                );
+                Err(Status::invalid(&at.kind, name, errors.into_causes()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What stands in the store after an object in the served version was put over the live one.
+    pub(crate) fn replaced(
+        &self,
+        at: &At,
+        live: &Live,
+        sent: Value,
+        options: &WriteOptions,
+    ) -> Result<Value, Status> {
+        let strategy = strategy(&at.kind);
+        let mut new = convert::to_stored(&at.kind, sent);
+        strategy.default(&mut new);
+        self.confine(at, &mut new, &live.object);
+        self.own(at, &mut new, Some(&live.object), options, at.subresource.as_deref());
+        Ok(new)
+    }
+
+    /// Takes back what this resource may not change: status through the main one, all else through a subresource.
+    pub(crate) fn confine(&self, at: &At, new: &mut Value, old: &Value) {
+        metadata::carry_over(new, old);
+        match at.subresource.as_deref() {
+            None if has_status(at) => object::carry(object::as_map(new), old.get("status"), "status"),
+            None => {}
+            Some(part) => subresource::confine(&at.kind, part, new, old),
+        }
+    }
+
+    /// Tries a change until it meets no newer state. `fixed`: the writer named a revision, so a newer one ends it.
+    pub(crate) async fn change(
+        &self,
+        at: &At,
+        options: &WriteOptions,
+        fixed: bool,
+        mut decide: impl FnMut(&Live, &Snapshot) -> Result<Outcome, Status>,
+    ) -> Result<Written, Status> {
+        let name = at.name.as_deref().unwrap_or_default();
+        let mut snapshot = self.inner().store.latest().await.map_err(failure::status)?;
+        for _ in 0..ATTEMPTS {
+            let live = live(&snapshot, at)?.ok_or_else(|| Status::not_found(&at.kind, name))?;
+            let Outcome { mut object, mut warnings } = decide(&live, &snapshot)?;
+            self.judge(&snapshot, at, &live, &mut object, options, &mut warnings)?;
+            match self.commit_change(&snapshot, at, &live, object, options).await? {
+                Ok((bytes, revision)) => return Ok(Written { bytes, revision, created: false, warnings }),
+                Err(_) if fixed => break,
+                Err((met, found)) => self.settle(met.as_str(), snapshot.revision(), found).await,
+            }
+            snapshot = self.inner().store.snapshot();
+        }
+        Err(Status::conflict(&at.kind, name, failure::MODIFIED))
+    }
+
+    /// Admission, preparation, generation and validation of a changed object.
+    fn judge(
+        &self,
+        snapshot: &Snapshot,
+        at: &At,
+        live: &Live,
+        new: &mut Value,
+        options: &WriteOptions,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), Status> {
+        let (strategy, old) = (strategy(&at.kind), &live.object);
+        let view = admission::View {
+            registry: self,
+            snapshot,
+            at,
+            user: &options.user,
+            operation: Operation::Update,
+        };
+        admission::mutate(&view, new, Some(old), warnings)?;
+        let mut errors = Errors::default();
+        metadata::validate(&at.kind, strategy.name_rule(), new, &mut errors);
+        metadata::validate_update(new, old, &mut errors);
+        match at.subresource.as_deref() {
+            None => {
+                if self.inner().allocator.concerns(&at.kind) {
+                    self.inner().allocator.normalise(Some(old), new);
+                }
+                strategy.prepare_update(new, old);
+                if strategy.counts_generations() {
+                    metadata::count_generation(new, old);
+                }
+                strategy.validate(new, &mut errors);
+                strategy.validate_update(new, old, &mut errors);
+            }
+            Some("status") => {
+                strategy.prepare_status(new, old);
+                strategy.validate_status(new, old, &mut errors);
+            }
+            Some(part) => {
+                // Being given a node is not a change of what the pod's author asked for.
+                if strategy.counts_generations() && part != "binding" {
+                    metadata::count_generation(new, old);
+                }
+                subresource::validate(part, new, old, &mut errors);
+            }
+        }
+        if !errors.is_empty() {
+            let name = at.name.as_deref().unwrap_or_default();
+            return Err(Status::invalid(&at.kind, name, errors.into_causes()));
+        }
+        if at.subresource.is_none() {
+            warnings.extend(strategy.warnings(new));
+        }
+        admission::validate(&view, new, Some(old))
+    }
+
+    /// Writes the changed object, or removes it if it only waited for this change. The inner error is what it ran into.
+    async fn commit_change(
+        &self,
+        snapshot: &Snapshot,
+        at: &At,
+        live: &Live,
+        mut object: Value,
+        options: &WriteOptions,
+    ) -> Result<Result<(bytes::Bytes, kedge_store::Revision), Met>, Status> {
+        let expect = Expect::At(live.entry.modified());
+        let mut txn = Txn::new();
+        let done = metadata::is_finished(&object) && !crate::delete::waits_for_finalize(&at.kind, &object);
+        if self.inner().allocator.concerns(&at.kind) {
+            txn = if done {
+                self.inner().allocator.release(&live.object, txn)
+            } else {
+                self.inner().allocator.allocate(snapshot, Some(&live.object), &mut object, txn)?
+            };
+        }
+        let encoded = encode(&object);
+        if options.dry_run || (!done && encoded.equals(live.entry.bytes(), live.entry.modified().get())) {
+            return Ok(Ok((self.unwritten(at, live, &encoded)?, live.entry.modified())));
+        }
+        let draft = Draft::with_revision_at(encoded.bytes.clone(), encoded.hole);
+        let txn = match done {
+            true => txn.delete(live.key.as_str(), expect),
+            false => txn.put(live.key.as_str(), expect, draft),
+        };
+        match self.inner().store.commit(txn).await {
+            Ok(committed) => {
+                let revision = committed.revision;
+                let entry = committed.entries.into_iter().last().flatten().filter(|_| !done);
+                let bytes = match entry {
+                    Some(entry) => self.served(at, &entry)?,
+                    None => self.unwritten(at, live, &encoded)?,
+                };
+                if done {
+                    self.removed(at);
+                }
+                Ok(Ok((bytes, revision)))
+            }
+            Err(StoreError::Conflict { key, found, .. }) => Ok(Err((key, found))),
+            Err(error) => Err(failure::status(error)),
+        }
+    }
+
+    /// The answer where nothing new was stored: the object as it would be, at the revision that it has.
+    fn unwritten(&self, at: &At, live: &Live, encoded: &Encoded) -> Result<bytes::Bytes, Status> {
+        let revision = live.entry.modified().get();
+        if !convert::is_needed(&at.kind) {
+            return Ok(encoded.with_revision(revision));
+        }
+        let object = crate::registry::parse_bytes(&encoded.bytes)?;
+        Ok(encode(&convert::to_served(&at.kind, object)).with_revision(revision))
+    }
+
+    /// Tells whoever waits for a namespace to become empty.
+    pub(crate) fn removed(&self, at: &At) {
+        if let Some(namespace) = at.namespace.as_deref() {
+            self.inner().namespaces.left(namespace);
+        }
+    }
+}
+
+type Met = (kedge_store::Key, Option<kedge_store::Revision>);
+
+pub(crate) fn live(snapshot: &Snapshot, at: &At) -> Result<Option<Live>, Status> {
+    let key = key::object(&at.kind, at.namespace.as_deref(), at.name.as_deref().unwrap_or_default());
+    let Some(entry) = snapshot.get(&key).cloned() else { return Ok(None) };
+    let object = parse(&entry)?;
+    Ok(Some(Live { key, entry, object }))
+}

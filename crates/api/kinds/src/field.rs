@@ -85,6 +85,11 @@ impl Errors {
         self.push("FieldValueInvalid", path, format!("Invalid value: {}: {detail}", shown(value)));
     }
 
+    /// Wrong, and too long or too odd to quote.
+    pub fn invalid_unshown(&mut self, path: &Path<'_>, detail: &str) {
+        self.push("FieldValueInvalid", path, format!("Invalid value: {detail}"));
+    }
+
     pub fn not_supported(&mut self, path: &Path<'_>, value: &Value, supported: &[&str]) {
         let listed: Vec<String> = supported.iter().map(|one| format!("{one:?}")).collect();
         let message = format!("Unsupported value: {}: supported values: {}", shown(value), listed.join(", "));

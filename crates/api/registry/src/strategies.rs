@@ -36,6 +36,7 @@ mod service_account;
 mod stateful_set;
 mod storage;
 mod volume;
+mod workload;
 
 use kedge_kinds::Kind;
 

@@ -1,9 +1,13 @@
 //! Jobs. A job finds its pods by its own uid, so selector and labels are made here.
 
+mod check;
+
+use kedge_kinds::field::{Errors, Path};
 use serde_json::{Map, Value};
 
 use super::fields::{at, each, fill, fill_text, flag, has, map, open, put, text};
 use super::pod::defaults;
+use super::workload;
 use crate::strategy::{Selectable, Strategy};
 
 pub(super) struct Jobs;
@@ -39,6 +43,22 @@ impl Strategy for Jobs {
         }
     }
 
+    fn validate(&self, job: &Value, errors: &mut Errors) {
+        check::job(errors, job);
+    }
+
+    fn validate_update(&self, new: &Value, old: &Value, errors: &mut Errors) {
+        check::update(errors, at(new, "spec"), at(old, "spec"));
+    }
+
+    fn validate_status(&self, new: &Value, old: &Value, errors: &mut Errors) {
+        check::status(errors, new, old);
+    }
+
+    fn warnings(&self, job: &Value) -> Vec<String> {
+        workload::template_warnings(job)
+    }
+
     fn selectable(&self) -> &'static [Selectable] {
         &[Selectable { field: "status.successful", pointer: "/status/succeeded", absent: "0" }]
     }
@@ -46,6 +66,11 @@ impl Strategy for Jobs {
     fn counts_generations(&self) -> bool {
         true
     }
+}
+
+/// A job's spec as it stands in a CronJob: nothing has been generated yet.
+pub(super) fn check_template(errors: &mut Errors, path: &Path<'_>, template: &Value) {
+    check::template(errors, path, template);
 }
 
 /// What a job's spec gets inside a CronJob too: there only the pods' part and the policies.

@@ -356,6 +356,11 @@ pub(super) fn percentage(value: &Value) -> Option<i64> {
     value.as_str()?.strip_suffix('%')?.parse().ok()
 }
 
+/// Zero, or zero percent.
+pub(super) fn is_nothing(value: &Value) -> bool {
+    percentage(value).or_else(|| value.as_i64()).unwrap_or(0) == 0
+}
+
 /// A share of more than everything.
 pub(super) fn share_at_most_all(errors: &mut Errors, path: &Path<'_>, value: &Value) {
     if percentage(value).is_some_and(|percent| percent > 100) {

@@ -1,7 +1,7 @@
 //! Pods. Everything that a pod shares with the templates of workloads lies in the files below this one.
 
 pub(super) mod budget;
-mod check;
+pub(super) mod check;
 mod containers;
 pub(super) mod defaults;
 mod env;
@@ -14,7 +14,7 @@ mod security;
 pub(super) mod template;
 mod update;
 pub(super) mod volumes;
-mod warnings;
+pub(super) mod warnings;
 
 use kedge_kinds::field::{Errors, Path};
 use serde_json::{Value, json};

@@ -8,8 +8,10 @@ pub mod duration;
 pub mod field;
 pub mod field_path;
 pub mod kind;
+pub mod names;
 pub mod quantity;
 pub mod schema;
+pub mod selector;
 pub mod status;
 pub mod time;
 
@@ -17,4 +19,5 @@ pub use builtin::{Builtin, builtin};
 pub use field_path::FieldPath;
 pub use kind::{GroupVersion, Kind, Subresource};
 pub use quantity::Quantity;
+pub use selector::{FieldSelector, LabelSelector};
 pub use status::{Cause, Details, Reason, Status};

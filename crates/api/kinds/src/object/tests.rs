@@ -1,0 +1,45 @@
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn metadata_reads_as_empty_where_it_is_missing() {
+    let object = json!({"apiVersion": "apps/v1", "metadata": {"name": "a", "labels": {"x": "y"}, "generation": 3, "finalizers": ["f"],
+        "deletionTimestamp": "2024-05-01T10:00:00Z", "ownerReferences": [{"kind": "Job", "uid": "1"}, {"kind": "RS", "uid": "2", "controller": true}]}});
+    let meta = Meta::of(&object);
+    assert_eq!((meta.name(), meta.namespace(), meta.generation(), meta.is_leaving()), ("a", "", 3, true));
+    assert_eq!((meta.label("x"), meta.label("z"), meta.annotation("x")), (Some("y"), None, None));
+    assert_eq!(meta.controller().map(|owner| (owner.kind(), owner.uid())), Some(("RS", "2")));
+    assert!(meta.finalizers().eq(["f"]));
+    assert_eq!(group_version(&object), ("apps", "v1"));
+    assert_eq!(Meta::of(&json!([])).name(), "");
+}
+
+#[test]
+fn facts_are_found_without_building_a_value() {
+    let bytes = br#"{"kind":"Pod","spec":{"x":[{"metadata":{"name":"no"}}],"nodeName":"n1","hostNetwork":true,"priority":5},
+        "metadata":{"labels":{"a":"b","c\"d":"e"},"name":"p","annotations":{"name":"no"},"namespace":"ns","uid":"u"},"status":null}"#;
+    let facts = Facts::read(
+        bytes,
+        &["spec.nodeName", "status.phase", "spec.hostNetwork", "metadata.name", "spec.priority"],
+    )
+    .unwrap();
+    assert_eq!((&*facts.name, &*facts.namespace, &*facts.uid), ("p", "ns", "u"));
+    assert_eq!((facts.label("a"), facts.label("c\"d"), facts.label("x")), (Some("b"), Some("e"), None));
+    let fields: Vec<_> = (0..6).map(|at| facts.field(at)).collect();
+    assert_eq!(fields, [Some("n1"), None, Some("true"), Some("p"), Some("5"), None]);
+    for odd in [&b"{}"[..], br#"{"metadata":[1],"spec":"x"}"#, br#"{"metadata":{"labels":7,"name":{}}}"#] {
+        assert_eq!(Facts::read(odd, &["spec.nodeName"]).unwrap(), Facts::default());
+    }
+    assert!(Facts::read(b"{\"a\":", &[]).is_err());
+}
+
+#[test]
+fn fields_are_found_by_path() {
+    let object = json!({"spec": {"nodeName": "n", "on": false, "map": {}}});
+    for (path, text) in
+        [("spec.nodeName", Some("n")), ("spec.on", Some("false")), ("spec.map", None), ("spec.none.x", None)]
+    {
+        assert_eq!(field_text(&object, path).as_deref(), text, "{path}");
+    }
+}

@@ -12,6 +12,7 @@ pub mod managed;
 mod owned;
 mod prune;
 mod reset;
+mod shape;
 mod strategic;
 
 pub use json::{json_patch, merge_patch};

@@ -6,41 +6,42 @@ use kedge_kinds::schema::{ListType, Node};
 use serde_json::{Map, Value};
 
 use super::element;
+use super::shape::is_one_value;
 
-pub(super) fn combine(node: Node<'_>, live: &Value, config: &Value) -> Value {
+pub(super) fn combine(node: Node<'_>, live: Value, config: &Value) -> Value {
     walk(Some(node), live, config)
 }
 
 /// Without a node the schema says nothing: maps are merged, lists are one value.
-fn walk(node: Option<Node<'_>>, live: &Value, config: &Value) -> Value {
-    if node.is_some_and(|node| node.is_atomic()) {
+fn walk(node: Option<Node<'_>>, live: Value, config: &Value) -> Value {
+    if is_one_value(node) {
         return config.clone();
     }
     match (live, config) {
-        (Value::Object(live), Value::Object(config)) => {
-            let mut merged = live.clone();
+        (Value::Object(mut live), Value::Object(config)) => {
             for (key, value) in config {
                 let below = node.and_then(|node| node.key(key));
-                let value = match live.get(key) {
-                    Some(live) => walk(below, live, value),
-                    None => value.clone(),
-                };
-                merged.insert(key.clone(), value);
+                match live.get_mut(key) {
+                    Some(live) => *live = walk(below, live.take(), value),
+                    None => {
+                        live.insert(key.clone(), value.clone());
+                    }
+                }
             }
-            Value::Object(merged)
+            Value::Object(live)
         }
         (Value::Array(live), Value::Array(config)) => {
             match node.filter(|node| *node.list_type() != ListType::Atomic) {
-                Some(list) => Value::Array(lists(list, live, config)),
+                Some(list) => Value::Array(lists(list, &live, config)),
                 None => Value::Array(config.clone()),
             }
         }
         // A null says nothing about a map or a list; it is a value only where a scalar stands.
-        (Value::Object(fields), Value::Null) if !fields.is_empty() => live.clone(),
+        (Value::Object(fields), Value::Null) if !fields.is_empty() => Value::Object(fields),
         (Value::Array(items), Value::Null)
             if !items.is_empty() && node.is_some_and(|node| *node.list_type() != ListType::Atomic) =>
         {
-            live.clone()
+            Value::Array(items)
         }
         _ => config.clone(),
     }
@@ -64,7 +65,7 @@ fn lists(list: Node<'_>, live: &[Value], config: &[Value]) -> Vec<Value> {
     let mut shared: VecDeque<&str> =
         config_steps.iter().flatten().map(String::as_str).filter(|step| by_step.contains_key(step)).collect();
     let merge = |step: Option<&str>, item: &Value| match step.and_then(|step| by_step.get(step)) {
-        Some(Some(live)) => walk(list.item(), live, item),
+        Some(Some(live)) => walk(list.item(), (*live).clone(), item),
         _ => item.clone(),
     };
 

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::element;
 use super::fields::{FieldSet, make_member};
+use super::shape::is_one_value;
 
 type Tree = Map<String, Value>;
 
@@ -76,6 +77,13 @@ impl Part {
     }
 }
 
+fn field_step(name: &str) -> String {
+    let mut step = String::with_capacity(name.len() + 2);
+    step.push_str("f:");
+    step.push_str(name);
+    step
+}
+
 fn put(tree: &mut Option<Tree>, step: String, below: Tree) {
     tree.get_or_insert_with(Tree::new).insert(step, Value::Object(below));
 }
@@ -84,7 +92,7 @@ fn put(tree: &mut Option<Tree>, step: String, below: Tree) {
 fn walk(node: Option<Node<'_>>, old: Option<&Value>, new: Option<&Value>) -> Part {
     let old = old.filter(|value| !value.is_null());
     let new = new.filter(|value| !value.is_null());
-    if node.is_some_and(|node| node.is_atomic()) {
+    if is_one_value(node) {
         return Part::leaf(old, new);
     }
     match (old, new) {
@@ -136,8 +144,8 @@ fn maps(
         let below = node.and_then(|node| node.key(key));
         let one_sided = both && (was.is_none() || is.is_none());
         let field = below.filter(|_| one_sided).and_then(|below| below.entered_by());
-        let unwritten = field.and_then(unwritten);
-        part.add(|| format!("f:{key}"), walk(below, was.or(unwritten), is.or(unwritten)));
+        let unwritten = field.zip(was.or(is)).and_then(|(field, present)| unwritten(field, present));
+        part.add(|| field_step(key), walk(below, was.or(unwritten), is.or(unwritten)));
     }
     part.with_itself(old, new)
 }
@@ -157,6 +165,9 @@ fn lists(
     if old.is_some() && new.is_some() && before == after {
         return Part::default();
     }
+    if before.is_empty() || after.is_empty() {
+        return one_sided(list, before, after).with_itself(old, new);
+    }
     let mut items: BTreeMap<String, Pair<'_>> = BTreeMap::new();
     for item in before {
         if let Some(step) = element::step(list, item) {
@@ -174,6 +185,30 @@ fn lists(
         part.add(|| step, below);
     }
     part.with_itself(old, new)
+}
+
+/// A list that came or went, or was filled or emptied: the usual case of a new object.
+fn one_sided(list: Node<'_>, before: &[Value], after: &[Value]) -> Part {
+    let mut tree = Tree::new();
+    for item in before.iter().chain(after) {
+        let Some(step) = element::step(list, item) else { continue };
+        let below = if tree.contains_key(&step) {
+            Tree::new()
+        } else {
+            let part = if before.is_empty() {
+                walk(list.item(), None, Some(item)).changed
+            } else {
+                walk(list.item(), Some(item), None).removed
+            };
+            part.unwrap_or_default()
+        };
+        tree.insert(step, Value::Object(below));
+    }
+    if before.is_empty() {
+        Part { changed: Some(tree), removed: None }
+    } else {
+        Part { changed: None, removed: Some(tree) }
+    }
 }
 
 /// The items of both lists under one key; more than one is a duplicate, which is compared as one value.
@@ -211,12 +246,16 @@ static ZERO: LazyLock<Value> = LazyLock::new(|| Value::from(0));
 
 /// What Kubernetes writes for a field that was never set, if it writes it nevertheless: such a field is never "added",
 /// so nobody comes to own it by making its parent.
-fn unwritten(field: &Field) -> Option<&'static Value> {
+fn unwritten(field: &Field, present: &Value) -> Option<&'static Value> {
     if field.zero != Zero::Write {
         return None;
     }
     match &field.shape {
-        Shape::Object(_) | Shape::Map(_) => Some(&EMPTY_STRUCT),
+        Shape::Object(_) => Some(&EMPTY_STRUCT),
+        // They are written as null, and an empty list or map is more than that.
+        Shape::Map(_) if present.as_object().is_some_and(Tree::is_empty) => None,
+        Shape::List(_) if present.as_array().is_some_and(Vec::is_empty) => None,
+        Shape::Map(_) => Some(&EMPTY_STRUCT),
         Shape::List(_) => Some(&EMPTY_LIST),
         Shape::String => Some(&EMPTY_TEXT),
         Shape::Bool => Some(&FALSE),

@@ -16,27 +16,20 @@ pub(super) fn step(list: Node<'_>, item: &Value) -> Option<String> {
         },
         ListType::Map(keys) => {
             let fields = item.as_object()?;
-            let mut step = String::with_capacity(24);
+            let mut step = String::with_capacity(32);
             step.push_str("k:{");
-            let mut sorted: Vec<&str> = keys.iter().map(|key| &**key).collect();
-            sorted.sort_unstable();
-            for key in sorted {
-                let stands_for_it;
-                let value = match fields.get(key) {
-                    Some(value) if !value.is_null() => value,
-                    _ => match default_of(list, key) {
-                        Some(value) => {
-                            stands_for_it = value;
-                            &stands_for_it
+            let mut before: Option<&str> = None;
+            // Steps name their keys in alphabetical order; there are one or two, so each is searched for.
+            while let Some(key) = keys.iter().map(|key| &**key).filter(|key| before < Some(*key)).min() {
+                before = Some(key);
+                match fields.get(key) {
+                    Some(value) if !value.is_null() => write_key(&mut step, key, value),
+                    _ => {
+                        if let Some(value) = default_of(list, key) {
+                            write_key(&mut step, key, &value);
                         }
-                        None => continue,
-                    },
-                };
-                if step.len() > 3 {
-                    step.push(',');
+                    }
                 }
-                // Writing to a String can't fail.
-                let _ = write!(step, "\"{key}\":{value}");
             }
             if step.len() == 3 {
                 return None;
@@ -44,6 +37,24 @@ pub(super) fn step(list: Node<'_>, item: &Value) -> Option<String> {
             step.push('}');
             Some(step)
         }
+    }
+}
+
+fn write_key(step: &mut String, key: &str, value: &Value) {
+    if step.len() > "k:{".len() {
+        step.push(',');
+    }
+    step.push('"');
+    step.push_str(key);
+    step.push_str("\":");
+    match value {
+        Value::String(text) if text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\') => {
+            step.push('"');
+            step.push_str(text);
+            step.push('"');
+        }
+        // Writing to a String can't fail.
+        other => _ = write!(step, "{other}"),
     }
 }
 

@@ -20,8 +20,8 @@ impl FieldSet {
     }
 
     /// Reads a set as others wrote it: steps of unknown kinds are left out, keys and values brought to one spelling.
-    pub(super) fn decode(tree: &Tree) -> Result<Self, BadStep> {
-        decode_tree(tree).map(Self)
+    pub(super) fn decode(tree: Tree) -> Result<Self, BadStep> {
+        if is_well_spelt(&tree) { Ok(Self(tree)) } else { respell(&tree).map(Self) }
     }
 
     pub(super) fn into_value(self) -> Value {
@@ -54,14 +54,12 @@ impl FieldSet {
         cut(&mut self.0, path);
     }
 
-    /// Takes out one member.
-    pub(super) fn remove(&mut self, path: &[&str]) {
-        let mut set = Value::Object(Tree::new());
-        for step in path.iter().rev() {
-            set = Value::Object(Tree::from_iter([(step.to_string(), set)]));
-        }
-        if let Value::Object(tree) = set {
-            subtract(&mut self.0, &tree);
+    /// Takes out a field but nothing below it.
+    pub(super) fn disown(&mut self, step: &str) {
+        let Some(Value::Object(below)) = self.0.get_mut(step) else { return };
+        below.remove(SELF);
+        if below.is_empty() {
+            self.0.remove(step);
         }
     }
 
@@ -202,35 +200,60 @@ fn collect<'t>(tree: &'t Tree, path: &mut Vec<&'t str>, found: &mut Vec<Vec<&'t 
     }
 }
 
-fn decode_tree(tree: &Tree) -> Result<Tree, BadStep> {
-    let mut decoded = Tree::new();
+/// Nothing needs to be rewritten: true of everything that we wrote ourselves.
+fn is_well_spelt(tree: &Tree) -> bool {
+    if tree.len() == 1 && tree.contains_key(SELF) {
+        return false;
+    }
+    tree.iter().all(|(step, below)| {
+        let well_spelt = match step.as_bytes() {
+            [b'f', b':', ..] => true,
+            [b'k' | b'v', b':', rest @ ..] => {
+                let plain =
+                    !rest.iter().any(|byte| matches!(byte, b',' | b'\\' | b' ' | b'\n' | b'\t' | b'\r'));
+                // A single plain key or value has only one spelling.
+                if plain {
+                    serde_json::from_slice::<serde::de::IgnoredAny>(rest).is_ok()
+                } else {
+                    serde_json::from_slice::<Value>(rest)
+                        .is_ok_and(|value| value.to_string().as_bytes() == rest)
+                }
+            }
+            [b'.'] => true,
+            _ => false,
+        };
+        well_spelt && below.as_object().is_some_and(|below| below.is_empty() || is_well_spelt(below))
+    })
+}
+
+fn respell(tree: &Tree) -> Result<Tree, BadStep> {
+    let mut respelt = Tree::new();
     for (step, below) in tree {
         let below = below.as_object().ok_or_else(|| BadStep(step.clone()))?;
         if step == SELF {
-            decoded.insert(step.clone(), Value::Object(Tree::new()));
+            respelt.insert(step.clone(), Value::Object(Tree::new()));
             continue;
         }
         let Some((kind, rest)) = step.split_once(':').filter(|(kind, _)| kind.len() == 1) else {
             return Err(BadStep(step.clone()));
         };
-        let respelled = |text: &str| -> Result<String, BadStep> {
-            let value: Value = serde_json::from_str(text).map_err(|_| BadStep(step.clone()))?;
-            Ok(format!("{kind}:{value}"))
-        };
         let step = match kind {
             "f" => step.clone(),
             "i" if rest.parse::<i64>().is_ok() => step.clone(),
-            "k" | "v" => respelled(rest)?,
+            "k" | "v" => {
+                let value: Value = serde_json::from_str(rest).map_err(|_| BadStep(step.clone()))?;
+                format!("{kind}:{value}")
+            }
             "i" => return Err(BadStep(step.clone())),
             // A later version may know more kinds of steps; what we can't understand we don't keep.
             _ => continue,
         };
-        decoded.insert(step, Value::Object(decode_tree(below)?));
+        respelt.insert(step, Value::Object(respell(below)?));
     }
-    if decoded.len() == 1 && decoded.contains_key(SELF) {
-        decoded.clear();
+    if respelt.len() == 1 && respelt.contains_key(SELF) {
+        respelt.clear();
     }
-    Ok(decoded)
+    Ok(respelt)
 }
 
 #[cfg(test)]

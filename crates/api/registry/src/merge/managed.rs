@@ -38,7 +38,7 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// else loses it. `old` is the stored object, `None` for a create.
 pub fn update(node: Node<'_>, old: Option<&Value>, new: &mut Value, who: &Who<'_>) {
     let sent = take_managed_fields(new);
-    let mut entries = Entries::of_write(sent.as_ref(), old, !who.subresource.is_empty());
+    let mut entries = Entries::of_write(sent, old, !who.subresource.is_empty());
     // An object that nobody manages stays so until someone applies to it.
     if entries.is_empty() && old.is_some() {
         return;
@@ -96,7 +96,7 @@ fn attempt(
 ) -> Result<Value, Refused> {
     let mut current = live.cloned().unwrap_or_else(|| json!({}));
     let stored = take_managed_fields(&mut current);
-    let mut entries = Entries::decode(stored.as_ref()).unwrap_or_default();
+    let mut entries = Entries::decode(stored).unwrap_or_default();
     if entries.is_empty() && live.is_some() {
         let before = Who { manager: BEFORE_FIRST_APPLY, operation: Operation::Update, ..*who };
         give_changes(node, None, &current, &before, &mut entries);
@@ -107,13 +107,14 @@ fn attempt(
     reset::exclude(node, who.subresource, &mut fields);
     let last = entries.take(who);
     let last_time = last.as_ref().map(|entry| entry.time.clone());
-    let mut object = combine::combine(node, &current, config);
+    let mut object = combine::combine(node, current, config);
     if let Some(last) = &last {
         let others = entries.iter().map(|entry| &entry.fields);
         object = prune::prune(node, object, &last.fields, &fields, others);
     }
 
-    let mut difference = compare::compare(node, live.map(|_| &current), &object);
+    let mut difference = compare::compare(node, live, &object);
+    difference.removed.cut(&MANAGED_FIELDS);
     let changed_anything = !difference.is_empty() || live.is_none();
     reset::exclude(node, who.subresource, &mut difference.changed);
     reset::exclude(node, who.subresource, &mut difference.removed);
@@ -137,11 +138,8 @@ fn attempt(
 /// Moves what differs to one manager's `Update` entry.
 fn give_changes(node: Node<'_>, old: Option<&Value>, new: &Value, who: &Who<'_>, entries: &mut Entries) {
     let Difference { mut changed, mut removed } = compare::compare(node, old, new);
-    for path in NEVER_OWNED {
-        changed.remove(path);
-    }
-    changed.cut(&["f:metadata", "f:managedFields"]);
-    removed.cut(&["f:metadata", "f:managedFields"]);
+    strip(&mut changed);
+    removed.cut(&MANAGED_FIELDS);
     reset::exclude(node, who.subresource, &mut changed);
     reset::exclude(node, who.subresource, &mut removed);
     let difference = Difference { changed, removed };
@@ -151,26 +149,26 @@ fn give_changes(node: Node<'_>, old: Option<&Value>, new: &Value, who: &Who<'_>,
     }
 }
 
-/// Fields that the server sets or that name the object; nobody owns them.
-const NEVER_OWNED: [&[&str]; 12] = [
-    &["f:apiVersion"],
-    &["f:kind"],
-    &["f:metadata"],
-    &["f:metadata", "f:name"],
-    &["f:metadata", "f:namespace"],
-    &["f:metadata", "f:creationTimestamp"],
-    &["f:metadata", "f:selfLink"],
-    &["f:metadata", "f:uid"],
-    &["f:metadata", "f:clusterName"],
-    &["f:metadata", "f:generation"],
-    &["f:metadata", "f:managedFields"],
-    &["f:metadata", "f:resourceVersion"],
-];
+const MANAGED_FIELDS: [&str; 2] = ["f:metadata", "f:managedFields"];
 
+/// Fields that the server sets or that name the object; nobody owns them.
 fn strip(fields: &mut FieldSet) {
-    for path in NEVER_OWNED {
-        fields.remove(path);
+    for path in [
+        &["f:apiVersion"][..],
+        &["f:kind"],
+        &["f:metadata", "f:name"],
+        &["f:metadata", "f:namespace"],
+        &["f:metadata", "f:creationTimestamp"],
+        &["f:metadata", "f:selfLink"],
+        &["f:metadata", "f:uid"],
+        &["f:metadata", "f:clusterName"],
+        &["f:metadata", "f:generation"],
+        &["f:metadata", "f:resourceVersion"],
+        &MANAGED_FIELDS,
+    ] {
+        fields.cut(path);
     }
+    fields.disown("f:metadata");
 }
 
 fn take_managed_fields(object: &mut Value) -> Option<Value> {

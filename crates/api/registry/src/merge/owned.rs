@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::element;
 use super::fields::{FieldSet, make_member};
+use super::shape::is_one_value;
 
 type Tree = Map<String, Value>;
 
@@ -14,7 +15,7 @@ pub(super) fn fields(node: Node<'_>, object: &Value) -> FieldSet {
 
 /// `None`: nothing below is owned. An empty tree: the position itself is. Without a node the schema says nothing.
 fn walk(node: Option<Node<'_>>, value: &Value) -> Option<Tree> {
-    if node.is_some_and(|node| node.is_atomic()) {
+    if is_one_value(node) {
         return Some(Tree::new());
     }
     match value {

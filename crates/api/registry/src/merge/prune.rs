@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::element;
 use super::fields::{FieldSet, children, is_member, make_member, steps};
 use super::owned;
+use super::shape::is_one_value;
 
 type Tree = Map<String, Value>;
 
@@ -68,7 +69,7 @@ fn with_named_fields(node: Option<Node<'_>>, tree: &Tree) -> Tree {
 /// the field itself.
 fn removed(node: Option<Node<'_>>, value: &Value, set: &Tree) -> Value {
     match value {
-        Value::Object(_) if node.is_some_and(|node| node.is_atomic()) => Value::Null,
+        Value::Object(_) if is_one_value(node) => Value::Null,
         Value::Object(fields) => {
             let mut left = Tree::new();
             for (key, value) in fields {

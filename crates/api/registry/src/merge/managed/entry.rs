@@ -1,7 +1,7 @@
 //! The entries of `metadata.managedFields`: reading, writing, joining and capping them. Knows no schema.
 
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::super::compare::Difference;
 use super::super::fields::FieldSet;
@@ -41,29 +41,28 @@ impl Entry {
             && (self.operation == Operation::Apply || self.api_version == other.api_version)
     }
 
-    fn decode(entry: &Value) -> Option<Self> {
-        let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let operation = match entry.get("operation")?.as_str()? {
+    fn decode(entry: Value) -> Option<Self> {
+        let Value::Object(mut entry) = entry else { return None };
+        let mut text = |name: &str| match entry.remove(name) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        };
+        let operation = match &*text("operation")? {
             "Apply" => Operation::Apply,
             "Update" => Operation::Update,
             _ => return None,
         };
-        if entry.get("apiVersion")?.as_str()?.is_empty() || entry.get("fieldsType")?.as_str()? != "FieldsV1" {
-            return None;
-        }
-        let fields = match entry.get("fieldsV1") {
+        let api_version = text("apiVersion").filter(|version| !version.is_empty())?;
+        text("fieldsType").filter(|kind| kind == "FieldsV1")?;
+        let manager = text("manager").unwrap_or_default();
+        let subresource = text("subresource").unwrap_or_default();
+        let time = text("time");
+        let fields = match entry.remove("fieldsV1") {
             None | Some(Value::Null) => FieldSet::default(),
             Some(Value::Object(tree)) => FieldSet::decode(tree).ok()?,
             Some(_) => return None,
         };
-        Some(Self {
-            manager: text("manager"),
-            operation,
-            api_version: text("apiVersion"),
-            subresource: text("subresource"),
-            time: entry.get("time").and_then(Value::as_str).map(str::to_owned),
-            fields,
-        })
+        Some(Self { manager, operation, api_version, subresource, time, fields })
     }
 
     fn encode(self) -> Value {
@@ -102,7 +101,7 @@ pub(in super::super) struct Entries(Vec<Entry>);
 
 impl Entries {
     /// `None` if any entry is not one.
-    pub(super) fn decode(managed_fields: Option<&Value>) -> Option<Self> {
+    pub(super) fn decode(managed_fields: Option<Value>) -> Option<Self> {
         match managed_fields {
             None | Some(Value::Null) => Some(Self::default()),
             Some(Value::Array(entries)) => {
@@ -118,21 +117,23 @@ impl Entries {
 
     /// The entries that hold before a write. A client may send its own; `[]` or `[{}]` drops them all, while none or
     /// broken ones leave the stored ones in place, so that a client that does not know of them cannot lose them.
-    pub(super) fn of_write(sent: Option<&Value>, old: Option<&Value>, through_subresource: bool) -> Self {
-        let stored = || old.and_then(|old| old.get("metadata")?.get("managedFields"));
+    pub(super) fn of_write(sent: Option<Value>, old: Option<&Value>, through_subresource: bool) -> Self {
+        let stored = old.and_then(|old| old.get("metadata")?.get("managedFields"));
+        // Most writes carry what is stored.
+        if sent.as_ref() == stored {
+            return Self::decode(sent).unwrap_or_default();
+        }
         if !through_subresource {
-            match sent {
-                Some(Value::Array(entries)) if entries.is_empty() => return Self::default(),
-                Some(Value::Array(entries)) if matches!(&entries[..], [one] if *one == json!({})) => {
-                    return Self::default();
-                }
-                _ => {}
+            if let Some(Value::Array(entries)) = &sent
+                && (entries.is_empty() || matches!(&entries[..], [Value::Object(only)] if only.is_empty()))
+            {
+                return Self::default();
             }
             if let Some(entries) = Self::decode(sent).filter(|entries| !entries.is_empty()) {
                 return entries;
             }
         }
-        Self::decode(stored()).unwrap_or_default()
+        Self::decode(stored.cloned()).unwrap_or_default()
     }
 
     pub(super) fn encode(mut self) -> Vec<Value> {

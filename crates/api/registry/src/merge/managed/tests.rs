@@ -128,3 +128,4 @@ fn old_updaters_are_folded_together() {
 }
 
 mod applying;
+mod recorded;

@@ -13,8 +13,8 @@ use kedge_store::Snapshot;
 use serde_json::Value;
 
 use crate::object;
-use crate::registry::{Registry, parse};
-use crate::request::{At, User};
+use crate::registry::parse;
+use crate::request::At;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
@@ -24,10 +24,8 @@ pub(crate) enum Operation {
 
 /// What a plugin may look at.
 pub(crate) struct View<'a> {
-    pub(crate) registry: &'a Registry,
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) at: &'a At,
-    pub(crate) user: &'a User,
     pub(crate) operation: Operation,
 }
 

@@ -7,17 +7,17 @@ use kedge_kinds::Kind;
 use serde_json::{Map, Value};
 
 /// Objects of this kind have another form on disk than the one that it serves.
-pub fn is_needed(kind: &Kind) -> bool {
+pub(crate) fn is_needed(kind: &Kind) -> bool {
     kind.gv != kind.stored_as
 }
 
 /// From the version that `kind` serves to the one that is stored.
-pub fn to_stored(kind: &Kind, object: Value) -> Value {
+pub(crate) fn to_stored(kind: &Kind, object: Value) -> Value {
     convert(kind, object, Direction::ToStored)
 }
 
 /// From the stored version to the one that `kind` serves.
-pub fn to_served(kind: &Kind, object: Value) -> Value {
+pub(crate) fn to_served(kind: &Kind, object: Value) -> Value {
     convert(kind, object, Direction::ToServed)
 }
 

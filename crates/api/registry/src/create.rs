@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::admission::{self, Operation};
 use crate::encode::encode;
 use crate::merge::managed;
-use crate::registry::{Registry, Written, parse};
+use crate::registry::{Registry, Written};
 use crate::request::{At, WriteOptions};
 use crate::strategies::strategy;
 use crate::{body, convert, encode, failure, key, metadata, namespaces, object, subresource};
@@ -125,13 +125,7 @@ impl Registry {
         warnings: &mut Vec<String>,
     ) -> Result<Option<String>, Status> {
         let strategy = strategy(&at.kind);
-        let view = admission::View {
-            registry: self,
-            snapshot,
-            at,
-            user: &options.user,
-            operation: Operation::Create,
-        };
+        let view = admission::View { snapshot, at, operation: Operation::Create };
         admission::mutate(&view, object, None, warnings)?;
         let generated = metadata::fill(object, self.inner().clock.now());
         if strategy.counts_generations() {
@@ -244,11 +238,6 @@ impl Registry {
             }
         }
     }
-
-    /// An object of the stored form, by its key.
-    pub(crate) fn read(&self, snapshot: &Snapshot, key: &str) -> Result<Option<Value>, Status> {
-        snapshot.get(key).map(parse).transpose()
-    }
 }
 
 /// The kind keeps a status that only its own subresource changes.
@@ -270,3 +259,6 @@ fn taken(at: &At, name: &str, generated: bool) -> Status {
     }
     status
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,15 +6,15 @@ use serde_json::{Map, Value};
 
 /// An object's bytes without its resourceVersion, and where in them it belongs.
 #[derive(Clone, Debug)]
-pub struct Encoded {
-    pub bytes: Bytes,
+pub(crate) struct Encoded {
+    pub(crate) bytes: Bytes,
     /// The offset between the quotes of `"resourceVersion":""`.
-    pub hole: usize,
+    pub(crate) hole: usize,
 }
 
 impl Encoded {
     /// The stored bytes say the same at their revision.
-    pub fn equals(&self, stored: &[u8], revision: u64) -> bool {
+    pub(crate) fn equals(&self, stored: &[u8], revision: u64) -> bool {
         let digits = revision.to_string();
         let Some((before, rest)) = stored.split_at_checked(self.hole) else { return false };
         let Some(after) = rest.strip_prefix(digits.as_bytes()) else { return false };
@@ -23,7 +23,7 @@ impl Encoded {
     }
 
     /// The bytes as they stand before any commit: what a dry run answers. Kubernetes leaves the revision out of it.
-    pub fn without_revision(&self) -> Bytes {
+    pub(crate) fn without_revision(&self) -> Bytes {
         const FIELD: &[u8] = b"\"resourceVersion\":\"";
         let start = self.hole.saturating_sub(FIELD.len());
         let mut end = self.hole + 1;
@@ -40,7 +40,7 @@ impl Encoded {
         bytes.into()
     }
 
-    pub fn with_revision(&self, revision: u64) -> Bytes {
+    pub(crate) fn with_revision(&self, revision: u64) -> Bytes {
         let (before, after) = self.bytes.split_at(self.hole.min(self.bytes.len()));
         let mut bytes = Vec::with_capacity(self.bytes.len() + 20);
         bytes.extend_from_slice(before);
@@ -52,7 +52,7 @@ impl Encoded {
 
 /// Writes the object with an empty resourceVersion whose place is known; what the object says there is ignored.
 /// Nulls inside of objects are left out: Kubernetes' types can't hold them.
-pub fn encode(object: &Value) -> Encoded {
+pub(crate) fn encode(object: &Value) -> Encoded {
     let mut out = Vec::with_capacity(1024);
     let mut hole = 0;
     out.push(b'{');
@@ -78,7 +78,7 @@ pub fn encode(object: &Value) -> Encoded {
 }
 
 /// Writes an object that is made up for an answer and has no place for a revision of its own.
-pub fn plain(object: &Value) -> Bytes {
+pub(crate) fn plain(object: &Value) -> Bytes {
     let mut out = Vec::with_capacity(512);
     json(&mut out, object);
     out.into()

@@ -3,26 +3,26 @@
 use kedge_kinds::Kind;
 
 /// Everything of a kind, or everything of it in one namespace.
-pub fn prefix(kind: &Kind, namespace: Option<&str>) -> String {
+pub(crate) fn prefix(kind: &Kind, namespace: Option<&str>) -> String {
     match namespace {
         Some(namespace) if kind.namespaced => format!("/registry/{}/{namespace}/", kind.prefix),
         _ => format!("/registry/{}/", kind.prefix),
     }
 }
 
-pub fn object(kind: &Kind, namespace: Option<&str>, name: &str) -> String {
+pub(crate) fn object(kind: &Kind, namespace: Option<&str>, name: &str) -> String {
     match namespace {
         Some(namespace) if kind.namespaced => format!("/registry/{}/{namespace}/{name}", kind.prefix),
         _ => format!("/registry/{}/{name}", kind.prefix),
     }
 }
 
-pub fn namespace(name: &str) -> String {
+pub(crate) fn namespace(name: &str) -> String {
     format!("/registry/namespaces/{name}")
 }
 
 /// The namespace and name at the end of a key of this kind.
-pub fn parts<'k>(kind: &Kind, key: &'k str) -> (Option<&'k str>, &'k str) {
+pub(crate) fn parts<'k>(kind: &Kind, key: &'k str) -> (Option<&'k str>, &'k str) {
     let rest = key.strip_prefix("/registry/").and_then(|rest| rest.strip_prefix(&*kind.prefix));
     let rest = rest.unwrap_or_default().trim_start_matches('/');
     match rest.split_once('/') {

@@ -25,6 +25,8 @@ mod services;
 pub mod strategies;
 pub mod strategy;
 mod subresource;
+#[cfg(test)]
+mod testing;
 mod update;
 mod watch;
 

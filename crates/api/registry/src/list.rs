@@ -99,15 +99,6 @@ enum State {
     Past(Revision, BTreeMap<Key, Entry>),
 }
 
-impl State {
-    fn revision(&self) -> Revision {
-        match self {
-            State::At(snapshot) => snapshot.revision(),
-            State::Past(revision, _) => *revision,
-        }
-    }
-}
-
 impl Registry {
     pub async fn list(&self, at: &At, query: &ListQuery) -> Result<List, Status> {
         check(query)?;

@@ -21,7 +21,7 @@ fn is_qualified(text: &str) -> bool {
     inner && edge(text.bytes().next()) && edge(text.bytes().last())
 }
 
-pub fn dns1123_subdomain(text: &str) -> Vec<String> {
+pub(crate) fn dns1123_subdomain(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 253 {
         wrong.push(too_long(253));
@@ -32,7 +32,7 @@ pub fn dns1123_subdomain(text: &str) -> Vec<String> {
     wrong
 }
 
-pub fn dns1123_label(text: &str) -> Vec<String> {
+pub(crate) fn dns1123_label(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 63 {
         wrong.push(too_long(63));
@@ -43,7 +43,7 @@ pub fn dns1123_label(text: &str) -> Vec<String> {
     wrong
 }
 
-pub fn dns1035_label(text: &str) -> Vec<String> {
+pub(crate) fn dns1035_label(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 63 {
         wrong.push(too_long(63));
@@ -54,7 +54,7 @@ pub fn dns1035_label(text: &str) -> Vec<String> {
     wrong
 }
 
-pub fn path_segment(text: &str) -> Vec<String> {
+pub(crate) fn path_segment(text: &str) -> Vec<String> {
     if text == "." || text == ".." {
         return vec![format!("may not be '{text}'")];
     }
@@ -66,7 +66,7 @@ pub fn path_segment(text: &str) -> Vec<String> {
 }
 
 /// `example.test/name`, the prefix optional.
-pub fn qualified_name(text: &str) -> Vec<String> {
+pub(crate) fn qualified_name(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     let parts: Vec<&str> = text.split('/').collect();
     let name = match parts[..] {
@@ -96,7 +96,7 @@ pub fn qualified_name(text: &str) -> Vec<String> {
     wrong
 }
 
-pub fn label_value(text: &str) -> Vec<String> {
+pub(crate) fn label_value(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 63 {
         wrong.push(too_long(63));

@@ -43,10 +43,6 @@ impl Allocator {
         &*kind.kind == "Service" && kind.gv.group.is_empty()
     }
 
-    pub(crate) fn ranges(&self) -> &[Range] {
-        &self.ranges
-    }
-
     /// Brings the fields that depend on each other into agreement, before anybody judges them.
     pub(crate) fn normalise(&self, old: Option<&Value>, new: &mut Value) {
         fields::normalise(&self.ranges, old, new);

@@ -153,13 +153,7 @@ impl Registry {
         warnings: &mut Vec<String>,
     ) -> Result<(), Status> {
         let (strategy, old) = (strategy(&at.kind), &live.object);
-        let view = admission::View {
-            registry: self,
-            snapshot,
-            at,
-            user: &options.user,
-            operation: Operation::Update,
-        };
+        let view = admission::View { snapshot, at, operation: Operation::Update };
         admission::mutate(&view, new, Some(old), warnings)?;
         let mut errors = Errors::default();
         metadata::validate(&at.kind, strategy.name_rule(), new, &mut errors);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Token {
-    v: String,
+    pub(super) v: String,
     /// Absent where the rest may come from any newer state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rv: Option<u64>,

@@ -3,7 +3,6 @@
 
 mod table;
 
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use crate::kind::Kind;
@@ -15,8 +14,6 @@ pub struct Builtin {
     pub schemas: Arc<Schemas>,
     /// Every served version of every kind, core group first, in discovery's order.
     pub kinds: Vec<Arc<Kind>>,
-    by_plural: HashMap<(Arc<str>, Arc<str>, Arc<str>), usize>,
-    by_kind: HashMap<(Arc<str>, Arc<str>, Arc<str>), usize>,
 }
 
 /// The table, parsed on first use.
@@ -24,27 +21,24 @@ pub fn builtin() -> &'static Builtin {
     static BUILTIN: OnceLock<Builtin> = OnceLock::new();
     BUILTIN.get_or_init(|| {
         let (schemas, kinds) = table::parse(include_str!("builtin/table.txt"));
-        Builtin::new(schemas, kinds)
+        Builtin { schemas, kinds }
     })
 }
 
 impl Builtin {
-    fn new(schemas: Arc<Schemas>, kinds: Vec<Arc<Kind>>) -> Self {
-        let key =
-            |kind: &Kind, name: &Arc<str>| (kind.gv.group.clone(), kind.gv.version.clone(), name.clone());
-        let by_plural = kinds.iter().enumerate().map(|(at, kind)| (key(kind, &kind.plural), at)).collect();
-        let by_kind = kinds.iter().enumerate().map(|(at, kind)| (key(kind, &kind.kind), at)).collect();
-        Self { schemas, kinds, by_plural, by_kind }
-    }
-
     /// By the names in a request's path: `("apps", "v1", "deployments")`; the core group is `""`.
     pub fn kind(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
-        self.kinds.get(*self.by_plural.get(&(group.into(), version.into(), plural.into()))?)
+        self.find(group, version, |kind| *kind.plural == *plural)
     }
 
     /// By the names in an object: `("apps", "v1", "Deployment")`.
     pub fn by_kind(&self, group: &str, version: &str, kind: &str) -> Option<&Arc<Kind>> {
-        self.kinds.get(*self.by_kind.get(&(group.into(), version.into(), kind.into()))?)
+        self.find(group, version, |found| *found.kind == *kind)
+    }
+
+    /// There are so few kinds that looking at each is cheaper than making a key to look up.
+    fn find(&self, group: &str, version: &str, is_it: impl Fn(&Kind) -> bool) -> Option<&Arc<Kind>> {
+        self.kinds.iter().find(|kind| is_it(kind) && *kind.gv.group == *group && *kind.gv.version == *version)
     }
 
     /// A struct by the name under which OpenAPI publishes it, `io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions`.

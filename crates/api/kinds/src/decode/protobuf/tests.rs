@@ -230,3 +230,28 @@ proptest::proptest! {
         let _ = read(&envelope("v1", &kind, &bytes));
     }
 }
+
+#[test]
+fn what_kubectl_sends_reads_as_what_it_prints() {
+    let samples = include_str!("kubectl.txt").lines().filter_map(|line| line.split_once(" {"));
+    let mut compared = 0;
+    for (hex, printed) in samples {
+        let bytes: Vec<u8> =
+            (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect();
+        let mut sent = read(&bytes).unwrap();
+        let mut printed: Value = serde_json::from_str(&format!("{{{printed}")).unwrap();
+        let (group, version) = crate::object::group_version(&sent);
+        let node = builtin().schema_of(group, version, sent["kind"].as_str().unwrap()).unwrap();
+        for value in [&mut sent, &mut printed] {
+            let outcome = check(node, value, Mode::Whole);
+            assert!(outcome.is_clean(), "{outcome:?}");
+        }
+        // The one is written for a namespace, the other for no particular one.
+        for value in [&mut sent, &mut printed] {
+            value["metadata"].as_object_mut().unwrap().remove("namespace");
+        }
+        assert_eq!(sent, printed);
+        compared += 1;
+    }
+    assert!(compared >= 16, "only {compared} samples");
+}

@@ -105,7 +105,7 @@ fn diff_shows_what_apply_would_change() {
     assert_eq!(changed.status.code(), Some(1), "{}", error(&changed));
     assert_has(
         &text(&changed.stdout),
-        &["-        image: registry.example/main:1", "+        image: registry.example/main:2"],
+        &["-      - image: registry.example/main:1", "+      - image: registry.example/main:2"],
     );
 }
 

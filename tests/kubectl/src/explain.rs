@@ -31,7 +31,7 @@ fn fields_are_explained() {
     );
     assert_has(
         &cluster.kubectl(["explain", "pods.spec", "--output=plaintext-openapiv2"]),
-        &["containers\t<[]Container> -required-"],
+        &["containers\t<[]Object> -required-"],
     );
     assert_has(&cluster.refused(["explain", "pods.spec.nothing"]), &["field \"nothing\" does not exist"]);
 }

@@ -1,1 +1,56 @@
-fn main() {}
+//! The one binary: picks a role and leaves it to that role. Knows no crate from the inside; `assemble` does.
+
+mod assemble;
+mod command;
+mod kubeconfig;
+mod network;
+mod settings;
+
+use std::error::Error;
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+use command::{Command, Kedge};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let done = match Kedge::parse().command {
+        Command::Server(flags) => server(*flags),
+        Command::Version => say(&format!("kedge {} (Kubernetes v1.36)\n", env!("CARGO_PKG_VERSION"))),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // If even this cannot be written there is nobody left to tell.
+            let _told = std::io::stderr().write_all(told(&*error).as_bytes());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn server(flags: settings::Settings) -> Result<(), Box<dyn Error>> {
+    let settings = flags.with_file()?;
+    assemble::log();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(assemble::server(settings))?;
+    Ok(())
+}
+
+fn say(text: &str) -> Result<(), Box<dyn Error>> {
+    Ok(std::io::stdout().write_all(text.as_bytes())?)
+}
+
+/// The error and what it came from, in one line.
+fn told(error: &dyn Error) -> String {
+    let mut text = format!("kedge: {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text.push('\n');
+    text
+}

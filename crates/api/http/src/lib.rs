@@ -1,8 +1,36 @@
-//! The API on the wire: sockets, TLS, who are you, may you, routing, encoding.
+//! The API on the wire: sockets, TLS, who are you, may you, routing, encoding. The only place that serves the API.
+//! Walk: step 2. Before it a client, after it `api/registry`. Knows no rules of any kind of object.
 
+mod answer;
+mod api;
+mod body;
+mod call;
 mod chunks;
+mod content;
 pub mod discovery;
+mod documents;
+mod escalate;
 pub mod etag;
+mod gzip;
+mod health;
+mod limit;
+mod media;
+mod metrics;
 pub mod openapi;
 pub mod partial;
+mod path;
+mod query;
+mod rbac;
+mod reviews;
+mod router;
+mod serve;
 pub mod table;
+mod token;
+mod verbs;
+mod who;
+
+pub use api::{Options, StartError, Version};
+pub use body::Body;
+pub use router::{Router, router};
+pub use serve::{ServeError, Tls, serve};
+pub use who::Peer;

@@ -1,0 +1,176 @@
+//! Everything that handlers share: the registry, who may what, limits, counters. Made once, held by every router.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use kedge_clock::Clock;
+use kedge_kinds::{Details, Reason, Status};
+use kedge_registry::{Registry, User};
+use tokio::sync::watch;
+
+use crate::documents::Documents;
+use crate::limit::Limits;
+use crate::metrics::Metrics;
+use crate::rbac::{Ask, Rbac, What};
+use crate::token::Tokens;
+
+/// What a server can be told about itself.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Signs service-account tokens: a PKCS#8 PEM of an ECDSA P-256 key.
+    pub signing_key: String,
+    /// What tokens name as their issuer and default audience.
+    pub issuer: String,
+    /// Tokens that are good for ever: bootstrap and tests.
+    pub static_tokens: HashMap<String, User>,
+    pub max_reads_in_flight: usize,
+    pub max_writes_in_flight: usize,
+    /// Shown by `/version`.
+    pub version: Version,
+}
+
+#[derive(Clone, Debug)]
+pub struct Version {
+    /// Kubernetes' API level: `v1.36.0+kedge0.1.0`.
+    pub git_version: String,
+    pub git_commit: String,
+    pub build_date: String,
+}
+
+impl Options {
+    pub fn new(signing_key: String) -> Self {
+        Self {
+            signing_key,
+            issuer: "https://kubernetes.default.svc.cluster.local".to_owned(),
+            static_tokens: HashMap::new(),
+            max_reads_in_flight: 400,
+            max_writes_in_flight: 200,
+            version: Version {
+                git_version: concat!("v1.36.0+kedge", env!("CARGO_PKG_VERSION")).to_owned(),
+                git_commit: String::new(),
+                build_date: "1970-01-01T00:00:00Z".to_owned(),
+            },
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("the key for service-account tokens cannot be used")]
+    SigningKey(#[from] kedge_pki::PkiError),
+    #[error("the key for service-account tokens cannot be used")]
+    Token(#[from] jsonwebtoken::errors::Error),
+}
+
+pub(crate) struct Api {
+    registry: Registry,
+    rbac: Rbac,
+    tokens: Tokens,
+    options: Options,
+    limits: Limits,
+    metrics: Metrics,
+    documents: Documents,
+    stopping: watch::Sender<bool>,
+}
+
+impl Api {
+    pub(crate) fn new(registry: Registry, options: Options) -> Result<Arc<Self>, StartError> {
+        let public = kedge_pki::public_key(&options.signing_key)?;
+        let clock = registry.clock().clone();
+        Ok(Arc::new(Self {
+            rbac: Rbac::new(registry.store().clone()),
+            tokens: Tokens::new(options.issuer.clone(), &options.signing_key, &public, clock)?,
+            limits: Limits::new(options.max_reads_in_flight, options.max_writes_in_flight),
+            metrics: Metrics::default(),
+            documents: Documents::default(),
+            stopping: watch::Sender::new(false),
+            registry,
+            options,
+        }))
+    }
+
+    pub(crate) fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        self.registry.clock()
+    }
+
+    pub(crate) fn rbac(&self) -> &Rbac {
+        &self.rbac
+    }
+
+    pub(crate) fn tokens(&self) -> &Tokens {
+        &self.tokens
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    pub(crate) fn documents(&self) -> &Documents {
+        &self.documents
+    }
+
+    /// Turns true once the server is to end.
+    pub(crate) fn stopping(&self) -> watch::Receiver<bool> {
+        self.stopping.subscribe()
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.stopping.borrow()
+    }
+
+    pub(crate) fn stop(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    pub(crate) fn version(&self) -> &Version {
+        &self.options.version
+    }
+
+    pub(crate) fn static_token(&self, token: &str) -> Option<User> {
+        self.options.static_tokens.get(token).cloned()
+    }
+
+    /// Refuses, in Kubernetes' words, what the user may not do.
+    pub(crate) fn allow(&self, user: &User, ask: &Ask<'_>) -> Result<(), Status> {
+        if self.rbac.allows(user, ask) { Ok(()) } else { Err(forbidden(user, ask)) }
+    }
+}
+
+fn forbidden(user: &User, ask: &Ask<'_>) -> Status {
+    let Ask { verb, what } = ask;
+    let who = &user.name;
+    match *what {
+        What::Path(path) => {
+            let message = format!("forbidden: User {who:?} cannot {verb} path {path:?}");
+            Status::new(403, Reason::Forbidden, message).with(Details::default())
+        }
+        What::Resource { group, resource, subresource, namespace, name } => {
+            let qualified = if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") };
+            let named = if name.is_empty() { qualified } else { format!("{qualified} {name:?}") };
+            let full = if subresource.is_empty() { resource.to_owned() } else { format!("{resource}/{subresource}") };
+            let scope = if namespace.is_empty() {
+                "at the cluster scope".to_owned()
+            } else {
+                format!("in the namespace {namespace:?}")
+            };
+            let message = format!(
+                "{named} is forbidden: User {who:?} cannot {verb} resource {full:?} in API group {group:?} {scope}"
+            );
+            let details = Details {
+                name: name.to_owned(),
+                group: group.to_owned(),
+                kind: resource.to_owned(),
+                ..Details::default()
+            };
+            Status::new(403, Reason::Forbidden, message).with(details)
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What is sent back: nothing, one piece, or pieces made while they are sent. A slow reader holds up nobody but itself:
+//! a piece is made only when the connection asks for it.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::{FutureExt, Stream, StreamExt, stream};
+use http_body::{Frame, SizeHint};
+
+use crate::gzip::Gzip;
+
+/// Pieces that come one by one; ends when the stream does.
+pub(crate) type Pieces = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
+
+#[derive(Default)]
+pub struct Body(Content);
+
+#[derive(Default)]
+enum Content {
+    #[default]
+    Empty,
+    Whole(Bytes),
+    /// Long, and known in full before it is sent.
+    Pieces(Pieces),
+    /// Made of what happens while it is sent: each piece must leave at once.
+    Live(Pieces),
+}
+
+impl Body {
+    /// What the chunks of a list make: one piece if they are few, else pieces made on the way.
+    pub(crate) fn chunks(mut chunks: impl Iterator<Item = Bytes> + Send + 'static) -> Self {
+        let mut first = Vec::new();
+        let mut held = 0;
+        while held < LARGE {
+            let Some(chunk) = chunks.next() else {
+                return match <[Bytes; 1]>::try_from(first) {
+                    Ok([only]) => only.into(),
+                    Err(several) => Bytes::from(several.concat()).into(),
+                };
+            };
+            held += chunk.len();
+            first.push(chunk);
+        }
+        Self(Content::Pieces(Box::pin(stream::iter(first.into_iter().chain(chunks)))))
+    }
+
+    pub(crate) fn live(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Self {
+        Self(Content::Live(Box::pin(pieces)))
+    }
+
+    /// All of it at once. What has to be waited for is not there yet and is left out.
+    pub(crate) fn gathered(self) -> Bytes {
+        match self.0 {
+            Content::Empty => Bytes::new(),
+            Content::Whole(bytes) => bytes,
+            Content::Pieces(pieces) | Content::Live(pieces) => {
+                let all = pieces.collect::<Vec<Bytes>>().now_or_never();
+                Bytes::from(all.unwrap_or_default().concat())
+            }
+        }
+    }
+
+    /// Compresses what is long; what is live or short stays as it is. Says whether it did.
+    pub(crate) fn compressed(self) -> (Self, bool) {
+        match self.0 {
+            Content::Whole(bytes) if bytes.len() > LARGE => {
+                // Cut up so that compressing is spread over the sending.
+                let pieces = (0..bytes.len()).step_by(LARGE).map(move |at| bytes.slice(at..bytes.len().min(at + LARGE)));
+                (Self(Content::Pieces(Box::pin(Gzip::new(stream::iter(pieces))))), true)
+            }
+            Content::Pieces(pieces) => (Self(Content::Pieces(Box::pin(Gzip::new(pieces)))), true),
+            other => (Self(other), false),
+        }
+    }
+}
+
+/// Compressing less than this costs more than it saves.
+const LARGE: usize = 128 * 1024;
+
+impl From<Bytes> for Body {
+    fn from(bytes: Bytes) -> Self {
+        if bytes.is_empty() { Self(Content::Empty) } else { Self(Content::Whole(bytes)) }
+    }
+}
+
+impl From<String> for Body {
+    fn from(text: String) -> Self {
+        Bytes::from(text).into()
+    }
+}
+
+impl From<&'static str> for Body {
+    fn from(text: &'static str) -> Self {
+        Bytes::from_static(text.as_bytes()).into()
+    }
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.0 {
+            Content::Empty => f.write_str("Body(empty)"),
+            Content::Whole(bytes) => write!(f, "Body({} bytes)", bytes.len()),
+            Content::Pieces(_) | Content::Live(_) => f.write_str("Body(in pieces)"),
+        }
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match &mut self.0 {
+            Content::Empty => Poll::Ready(None),
+            Content::Whole(bytes) => {
+                let bytes = std::mem::take(bytes);
+                self.0 = Content::Empty;
+                Poll::Ready(Some(Ok(Frame::data(bytes))))
+            }
+            Content::Pieces(pieces) | Content::Live(pieces) => {
+                pieces.as_mut().poll_next(context).map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.0, Content::Empty)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Content::Empty => SizeHint::with_exact(0),
+            Content::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Content::Pieces(_) | Content::Live(_) => SizeHint::default(),
+        }
+    }
+}

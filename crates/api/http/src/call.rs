@@ -1,0 +1,145 @@
+//! One request for a resource, understood: what, where, by whom, in which form. Nothing has happened yet.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use http::{HeaderMap, Method};
+use kedge_kinds::{Kind, Status};
+use kedge_registry::{At, User, WriteOptions};
+
+use crate::media::{self, Output};
+use crate::path::Place;
+use crate::query::Query;
+use crate::{router, verbs};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Get,
+    List,
+    Watch,
+    Create,
+    Update,
+    Patch,
+    Delete,
+    DeleteCollection,
+}
+
+impl Verb {
+    pub(crate) fn of(method: &Method, place: &Place<'_>, query: &Query) -> Option<Self> {
+        let named = place.name.is_some();
+        match *method {
+            Method::GET if place.watch => Some(Verb::Watch),
+            Method::GET if named => Some(Verb::Get),
+            Method::GET if query.flag("watch") => Some(Verb::Watch),
+            Method::GET => Some(Verb::List),
+            _ if place.watch => None,
+            Method::POST => Some(Verb::Create),
+            Method::PUT => Some(Verb::Update),
+            Method::PATCH => Some(Verb::Patch),
+            Method::DELETE if named => Some(Verb::Delete),
+            Method::DELETE => Some(Verb::DeleteCollection),
+            _ => None,
+        }
+    }
+
+    /// As roles name it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Verb::Get => "get",
+            Verb::List => "list",
+            Verb::Watch => "watch",
+            Verb::Create => "create",
+            Verb::Update => "update",
+            Verb::Patch => "patch",
+            Verb::Delete => "delete",
+            Verb::DeleteCollection => "deletecollection",
+        }
+    }
+
+    /// As counters name it.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Verb::Get => "GET",
+            Verb::List => "LIST",
+            Verb::Watch => "WATCH",
+            Verb::Create => "POST",
+            Verb::Update => "PUT",
+            Verb::Patch => "PATCH",
+            Verb::Delete => "DELETE",
+            Verb::DeleteCollection => "DELETECOLLECTION",
+        }
+    }
+
+    pub(crate) fn writes(self) -> bool {
+        !matches!(self, Verb::Get | Verb::List | Verb::Watch)
+    }
+}
+
+pub(crate) struct Call {
+    pub(crate) at: At,
+    pub(crate) verb: Verb,
+    pub(crate) user: User,
+    pub(crate) query: Query,
+    pub(crate) output: Output,
+    pub(crate) pretty: bool,
+    /// The body's media type, without parameters.
+    pub(crate) content_type: String,
+    agent: String,
+}
+
+impl Call {
+    /// Refuses a place that the kind doesn't have and a verb that the place doesn't.
+    pub(crate) fn new(
+        kind: Arc<Kind>,
+        place: Place<'_>,
+        verb: Verb,
+        user: User,
+        query: Query,
+        headers: &HeaderMap,
+    ) -> Result<Self, Status> {
+        let Place { namespace, name, subresource, rest, .. } = place;
+        let own = |text: Cow<'_, str>| Arc::<str>::from(text);
+        // A namespace names itself twice in its path; as an object it lies in none.
+        let namespace = namespace.filter(|_| kind.namespaced || &*kind.plural != "namespaces");
+        if namespace.is_some() != kind.namespaced {
+            let everywhere = kind.namespaced && name.is_none() && matches!(verb, Verb::List | Verb::Watch);
+            let review = kind.namespaced && name.is_none() && verb != Verb::Create;
+            if !everywhere {
+                return Err(if review || (kind.namespaced && name.is_none()) { verbs::method_not_allowed() } else { verbs::not_found() });
+            }
+        }
+        let allowed = match &subresource {
+            None => &kind.verbs,
+            Some(sub) => match kind.subresource(sub) {
+                Some(found) if rest.is_none() || &**sub == "proxy" => &found.verbs,
+                _ => return Err(verbs::not_found()),
+            },
+        };
+        let connects = subresource.as_deref().is_some_and(verbs::is_long);
+        if !connects && !allowed.iter().any(|one| &**one == verb.name()) {
+            return Err(verbs::method_not_allowed());
+        }
+        if verb == Verb::Create && subresource.is_none() && name.is_some() {
+            return Err(verbs::method_not_allowed());
+        }
+        if matches!(verb, Verb::Update | Verb::Patch) && name.is_none() {
+            return Err(verbs::method_not_allowed());
+        }
+        let output = media::negotiate(headers)?;
+        Ok(Self {
+            at: At { kind, namespace: namespace.map(own), name: name.map(own), subresource: subresource.map(own) },
+            verb,
+            user,
+            pretty: query.flag("pretty"),
+            query,
+            output,
+            content_type: media::content_type(headers),
+            agent: router::agent(headers).to_owned(),
+        })
+    }
+
+    /// What goes with the write; `options` is Kubernetes' name for it.
+    pub(crate) fn write_options(&self, options: &str) -> Result<WriteOptions, Status> {
+        self.query.write(options, &self.user, &self.agent)
+    }
+}

@@ -1,0 +1,131 @@
+//! Content negotiation: what the client can read and in which rendering. Knows the names of media types and no objects.
+
+use http::HeaderMap;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use kedge_kinds::{Reason, Status};
+
+use crate::partial::MetaVersion;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Format {
+    #[default]
+    Json,
+    Yaml,
+}
+
+impl Format {
+    pub(crate) fn content_type(self) -> &'static str {
+        match self {
+            Format::Json => "application/json",
+            Format::Yaml => "application/yaml",
+        }
+    }
+}
+
+/// In which form an object or a list is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Rendering {
+    #[default]
+    Whole,
+    Table(MetaVersion),
+    Metadata(MetaVersion),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Output {
+    pub(crate) format: Format,
+    pub(crate) rendering: Rendering,
+}
+
+/// One entry of an `Accept` header.
+struct Clause<'h> {
+    kind: &'h str,
+    subtype: &'h str,
+    quality: f32,
+    params: Vec<(&'h str, &'h str)>,
+}
+
+fn clauses(header: &str) -> Vec<Clause<'_>> {
+    let mut found: Vec<Clause<'_>> = header.split(',').filter_map(clause).collect();
+    // Stable, so that equals stay in the client's order.
+    found.sort_by(|a, b| b.quality.total_cmp(&a.quality));
+    found
+}
+
+fn clause(text: &str) -> Option<Clause<'_>> {
+    let mut parts = text.split(';').map(str::trim);
+    let (kind, subtype) = parts.next()?.split_once('/')?;
+    let mut clause = Clause { kind, subtype, quality: 1.0, params: Vec::new() };
+    for (name, value) in parts.filter_map(|part| part.split_once('=')) {
+        match name.trim() {
+            "q" => clause.quality = value.trim().parse().ok().filter(|q: &f32| q.is_finite()).unwrap_or(1.0),
+            name => clause.params.push((name, value.trim().trim_matches('"'))),
+        }
+    }
+    Some(clause)
+}
+
+impl Clause<'_> {
+    fn format(&self) -> Option<Format> {
+        match (self.kind, self.subtype) {
+            ("*" | "application", "*") | ("application", "json") => Some(Format::Json),
+            ("application", "yaml") => Some(Format::Yaml),
+            _ => None,
+        }
+    }
+
+    fn param(&self, name: &str) -> Option<&str> {
+        self.params.iter().find(|(found, _)| *found == name).map(|(_, value)| *value)
+    }
+
+    fn rendering(&self) -> Option<Rendering> {
+        let Some(wanted) = self.param("as") else { return Some(Rendering::Whole) };
+        let version = match (self.param("g"), self.param("v")) {
+            (Some("meta.k8s.io"), Some("v1")) => MetaVersion::V1,
+            (Some("meta.k8s.io"), Some("v1beta1")) => MetaVersion::V1Beta1,
+            _ => return None,
+        };
+        match wanted {
+            "Table" => Some(Rendering::Table(version)),
+            "PartialObjectMetadata" | "PartialObjectMetadataList" => Some(Rendering::Metadata(version)),
+            _ => None,
+        }
+    }
+}
+
+/// The best thing that the client accepts and we can make.
+pub(crate) fn negotiate(headers: &HeaderMap) -> Result<Output, Status> {
+    let mut asked = false;
+    for header in headers.get_all(ACCEPT) {
+        let Ok(text) = header.to_str() else { continue };
+        asked |= !text.trim().is_empty();
+        for clause in clauses(text) {
+            if let (Some(format), Some(rendering)) = (clause.format(), clause.rendering()) {
+                return Ok(Output { format, rendering });
+            }
+        }
+    }
+    if !asked {
+        return Ok(Output::default());
+    }
+    Err(not_acceptable())
+}
+
+pub(crate) fn not_acceptable() -> Status {
+    let message = "only the following media types are accepted: application/json, application/yaml";
+    Status::new(406, Reason::NotAcceptable, message)
+}
+
+/// The first `Accept` header as it came, for documents with forms of their own.
+pub(crate) fn accept_text(headers: &HeaderMap) -> &str {
+    headers.get(ACCEPT).and_then(|header| header.to_str().ok()).unwrap_or("")
+}
+
+/// A body's media type without parameters, in lower case. Empty if the client named none.
+pub(crate) fn content_type(headers: &HeaderMap) -> String {
+    let text = headers.get(CONTENT_TYPE).and_then(|header| header.to_str().ok()).unwrap_or("");
+    text.split(';').next().unwrap_or("").trim().to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! Access reviews: the same decision that requests meet, asked for without doing anything.
+
+use std::collections::BTreeMap;
+
+use kedge_kinds::{Cause, Status};
+use kedge_registry::User;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::part;
+use crate::api::Api;
+use crate::call::Call;
+use crate::rbac::{Ask, Rule, What};
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Spec {
+    resource_attributes: Option<ResourceAttributes>,
+    non_resource_attributes: Option<PathAttributes>,
+    user: String,
+    uid: String,
+    groups: Option<Vec<String>>,
+    extra: Option<BTreeMap<String, Vec<String>>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ResourceAttributes {
+    namespace: String,
+    verb: String,
+    group: String,
+    resource: String,
+    subresource: String,
+    name: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct PathAttributes {
+    path: String,
+    verb: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct RulesSpec {
+    namespace: String,
+}
+
+/// `SelfSubjectAccessReview`: may I?
+pub(super) fn own(api: &Api, call: &Call, object: &Value) -> Result<Value, Status> {
+    let spec: Spec = part(object, "spec")?;
+    decide(api, call, &call.user, &spec)
+}
+
+/// `SubjectAccessReview` and `LocalSubjectAccessReview`: may they?
+pub(super) fn others(api: &Api, call: &Call, object: &Value) -> Result<Value, Status> {
+    let mut spec: Spec = part(object, "spec")?;
+    if let (Some(namespace), Some(attributes)) = (&call.at.namespace, &mut spec.resource_attributes) {
+        if !attributes.namespace.is_empty() && *attributes.namespace != **namespace {
+            let why = "must match metadata.namespace";
+            return Err(invalid(call, "spec.resourceAttributes.namespace", &attributes.namespace, why));
+        }
+        attributes.namespace = namespace.to_string();
+    }
+    let user = User {
+        name: std::mem::take(&mut spec.user),
+        uid: std::mem::take(&mut spec.uid),
+        groups: spec.groups.take().unwrap_or_default(),
+        extra: spec.extra.take().unwrap_or_default(),
+    };
+    if user.name.is_empty() && user.groups.is_empty() {
+        return Err(invalid(call, "spec.user", "", "at least one of user or group must be specified"));
+    }
+    decide(api, call, &user, &spec)
+}
+
+fn decide(api: &Api, call: &Call, user: &User, spec: &Spec) -> Result<Value, Status> {
+    let ask = match (&spec.resource_attributes, &spec.non_resource_attributes) {
+        (Some(asked), None) => Ask {
+            verb: &asked.verb,
+            what: What::Resource {
+                group: &asked.group,
+                resource: &asked.resource,
+                subresource: &asked.subresource,
+                namespace: &asked.namespace,
+                name: &asked.name,
+            },
+        },
+        (None, Some(asked)) => Ask { verb: &asked.verb, what: What::Path(&asked.path) },
+        (Some(_), Some(_)) => {
+            let why = "cannot be specified in combination with resourceAttributes";
+            return Err(invalid(call, "spec.nonResourceAttributes", "", why));
+        }
+        (None, None) => {
+            let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+            return Err(invalid(call, "spec.resourceAttributes", "null", why));
+        }
+    };
+    Ok(json!({ "allowed": api.rbac().allows(user, &ask) }))
+}
+
+/// `SelfSubjectRulesReview`: what may I, all in all?
+pub(super) fn rules(api: &Api, call: &Call, object: &Value) -> Result<Value, Status> {
+    let spec: RulesSpec = part(object, "spec")?;
+    if spec.namespace.is_empty() {
+        return Err(Status::bad_request("no namespace on request"));
+    }
+    let rules = api.rbac().rules(&call.user, &spec.namespace);
+    let (paths, resources): (Vec<Rule>, Vec<Rule>) = rules.into_iter().partition(|rule| !rule.urls.is_empty());
+    Ok(json!({ "resourceRules": resources, "nonResourceRules": paths, "incomplete": false }))
+}
+
+fn invalid(call: &Call, field: &str, value: &str, why: &str) -> Status {
+    let message = format!("Invalid value: {value:?}: {why}");
+    let cause = Cause { reason: "FieldValueInvalid".to_owned(), message, field: field.to_owned() };
+    Status::invalid(&call.at.kind, "", vec![cause])
+}

@@ -1,0 +1,241 @@
+//! The whole API as one service: a request in, an answer out, with or without a socket. Nothing else serves the API.
+//! Walk: step 2. Before it a connection or the in-process client, after it `api/registry`.
+
+use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use bytes::Bytes;
+use futures::FutureExt;
+use http::header::{ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, HeaderValue, USER_AGENT, VARY};
+use http::request::Parts;
+use http::{Method, Request, Response};
+use http_body_util::BodyExt;
+use http_body_util::combinators::UnsyncBoxBody;
+use kedge_kinds::Status;
+use kedge_registry::{Registry, User};
+
+use crate::answer::{self, Answer};
+use crate::api::{Api, Options, StartError};
+use crate::body::Body;
+use crate::call::{Call, Verb};
+use crate::query::Query;
+use crate::rbac::{Ask, What};
+use crate::who::Peer;
+use crate::{documents, health, media, metrics, path, verbs, who};
+
+pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type Incoming = UnsyncBoxBody<Bytes, BoxError>;
+
+/// Serves the API to one peer. Clones share everything but the peer.
+#[derive(Clone)]
+pub struct Router {
+    api: Arc<Api>,
+    peer: Peer,
+}
+
+/// The API on a registry. The router it gives knows nobody; see [`Router::acting_as`].
+pub fn router(registry: Registry, options: Options) -> Result<Router, StartError> {
+    Ok(Router { api: Api::new(registry, options)?, peer: Peer::Nobody })
+}
+
+impl Router {
+    /// The same API, used by a part of this process.
+    #[must_use]
+    pub fn acting_as(&self, user: User) -> Self {
+        self.for_peer(Peer::Inside(user))
+    }
+
+    /// The same API, used by whoever is at the other end of a connection.
+    #[must_use]
+    pub fn for_peer(&self, peer: Peer) -> Self {
+        Self { api: self.api.clone(), peer }
+    }
+
+    /// Ends every watch, so that connections can be closed; nothing else changes.
+    pub fn stop(&self) {
+        self.api.stop();
+    }
+
+    pub(crate) fn now(&self) -> jiff::Timestamp {
+        self.api.clock().now()
+    }
+
+    async fn respond(self, parts: Parts, body: Incoming) -> Answer {
+        let started = Instant::now();
+        let mut labels = Labels::of(&parts);
+        let handled = AssertUnwindSafe(handle(&self.api, &self.peer, &parts, body, &mut labels)).catch_unwind().await;
+        let mut answer = match handled {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(status)) => {
+                let format = media::negotiate(&parts.headers).unwrap_or_default().format;
+                answer::failure(&status, format)
+            }
+            Err(_) => {
+                self.api.metrics().panicked();
+                tracing::error!(method = %parts.method, path = parts.uri.path(), "a handler panicked");
+                answer::failure(&Status::internal("the request could not be handled"), media::Format::Json)
+            }
+        };
+        finish(&parts, &mut answer);
+        self.api.metrics().answered(labels.with_code(answer.status().as_u16()), started.elapsed());
+        answer
+    }
+}
+
+impl<B> tower::Service<Request<B>> for Router
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let (parts, body) = request.into_parts();
+        let body = body.map_err(Into::into).boxed_unsync();
+        self.clone().respond(parts, body).map(Ok).boxed()
+    }
+}
+
+/// What the counters call a request.
+struct Labels {
+    verb: &'static str,
+    group: Arc<str>,
+    version: Arc<str>,
+    resource: Arc<str>,
+    subresource: Arc<str>,
+}
+
+impl Labels {
+    fn of(parts: &Parts) -> Self {
+        let verb = match parts.method {
+            Method::GET | Method::HEAD => "GET",
+            Method::POST => "POST",
+            Method::PUT => "PUT",
+            Method::PATCH => "PATCH",
+            Method::DELETE => "DELETE",
+            _ => "other",
+        };
+        let none: Arc<str> = Arc::default();
+        Self { verb, group: none.clone(), version: none.clone(), resource: none.clone(), subresource: none }
+    }
+
+    fn with_code(self, code: u16) -> metrics::Request {
+        let Self { verb, group, version, resource, subresource } = self;
+        metrics::Request { verb, group, version, resource, subresource, code }
+    }
+}
+
+async fn handle(
+    api: &Arc<Api>,
+    peer: &Peer,
+    parts: &Parts,
+    body: Incoming,
+    labels: &mut Labels,
+) -> Result<Answer, Status> {
+    let path = parts.uri.path();
+    let query = Query::parse(parts.uri.query());
+    let sender = who::authenticate(api, peer, &parts.headers).await?;
+    let inside = matches!(peer, Peer::Inside(_));
+    let user = who::acting(api, sender, &parts.headers)?;
+
+    let Some(place) = path::parse(path) else {
+        let verb = parts.method.as_str().to_ascii_lowercase();
+        api.allow(&user, &Ask { verb: &verb, what: What::Path(path) })?;
+        return document(api, parts, &query).await;
+    };
+    let verb = Verb::of(&parts.method, &place, &query).ok_or_else(verbs::method_not_allowed)?;
+    let writes = verb.writes();
+    let long = verb == Verb::Watch || place.subresource.as_deref().is_some_and(verbs::is_long);
+    let _permit = if long || inside { None } else { Some(api.limits().enter(writes)?) };
+    let _counted = (!long).then(|| api.metrics().under_way(writes));
+
+    let selected = query.get("fieldSelector").and_then(|fields| fields.strip_prefix("metadata.name="));
+    let name = match (&place.name, selected) {
+        (Some(name), _) => name,
+        (None, Some(name)) if !name.contains(',') => name,
+        (None, _) => "",
+    };
+    let what = What::Resource {
+        group: &place.group,
+        resource: &place.resource,
+        subresource: place.subresource.as_deref().unwrap_or(""),
+        namespace: place.namespace.as_deref().unwrap_or(""),
+        name,
+    };
+    api.allow(&user, &Ask { verb: verb.name(), what })?;
+
+    let catalog = api.registry().catalog();
+    let Some(kind) = catalog.kind(&place.group, &place.version, &place.resource) else {
+        return verbs::no_such_place(&catalog, &place);
+    };
+    labels.verb = verb.label();
+    labels.group = kind.gv.group.clone();
+    labels.version = kind.gv.version.clone();
+    labels.resource = kind.plural.clone();
+    let call = Call::new(kind.clone(), place, verb, user, query, &parts.headers)?;
+    labels.subresource = call.at.subresource.clone().unwrap_or_default();
+    verbs::answer(api, call, body).await
+}
+
+/// Everything that is not an object: health, discovery, schemas, counters.
+async fn document(api: &Api, parts: &Parts, query: &Query) -> Result<Answer, Status> {
+    let path = parts.uri.path();
+    if !matches!(parts.method, Method::GET | Method::HEAD) {
+        let mut answer = answer::text(405, "405 method not allowed\n");
+        answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        return Ok(answer);
+    }
+    if let Some(answer) = health::answer(api, path, query) {
+        return Ok(answer);
+    }
+    match path.trim_end_matches('/') {
+        "/version" => return Ok(health::version(api)),
+        "/metrics" => {
+            let text = api.metrics().text(api.registry().store()).map_err(|error| Status::internal(error.to_string()))?;
+            return Ok(answer::of(200, "application/openmetrics-text; version=1.0.0; charset=utf-8", text));
+        }
+        _ => {}
+    }
+    match documents::answer(api, parts).await? {
+        Some(answer) => Ok(answer),
+        None => Ok(answer::text(404, "404 page not found\n")),
+    }
+}
+
+/// What every answer has, whoever made it.
+fn finish(parts: &Parts, answer: &mut Answer) {
+    let accepts = |encoding: &HeaderValue| encoding.to_str().is_ok_and(|text| text.contains("gzip"));
+    let plain = !answer.headers().contains_key(CONTENT_ENCODING);
+    if plain && parts.method == Method::GET && parts.headers.get_all(ACCEPT_ENCODING).iter().any(accepts) {
+        let (body, compressed) = std::mem::take(answer.body_mut()).compressed();
+        *answer.body_mut() = body;
+        if compressed {
+            answer.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            answer.headers_mut().append(VARY, HeaderValue::from_static("Accept-Encoding"));
+        }
+    }
+    if parts.method == Method::HEAD {
+        *answer.body_mut() = Body::default();
+    }
+    let audit = match parts.headers.get("audit-id") {
+        Some(id) => id.clone(),
+        None => HeaderValue::from_str(uuid::Uuid::new_v4().as_hyphenated().encode_lower(&mut [0; 36]))
+            .unwrap_or(HeaderValue::from_static("")),
+    };
+    answer.headers_mut().insert("audit-id", audit);
+    answer.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
+}
+
+pub(crate) fn agent(headers: &http::HeaderMap) -> &str {
+    headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or("")
+}

@@ -1,0 +1,162 @@
+//! Sockets: accepts connections, speaks TLS and HTTP/1.1 or 2 on them, and lets them finish when told to stop.
+//! Knows nothing of the API but its router.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::service::TowerToHyperService;
+use kedge_pki::{Requested, Serving};
+use rustls::ServerConfig;
+use rustls::version::{TLS12, TLS13};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use crate::router::Router;
+use crate::who::Peer;
+
+/// Beyond this, new connections wait in the kernel's queue.
+const CONNECTIONS: usize = 10_000;
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Also how long an idle HTTP/1 connection is kept; Kubernetes' clients expect about this.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(90);
+/// A peer that vanished without a word is noticed after this and another half of it.
+const PING_EVERY: Duration = Duration::from_secs(30);
+const PING_TIMEOUT: Duration = Duration::from_secs(15);
+const STREAM_WINDOW: u32 = 256 * 1024;
+const CONNECTION_WINDOW: u32 = 1024 * 1024;
+const STREAMS: u32 = 250;
+const SEND_BUFFER: usize = 256 * 1024;
+/// How long requests that are under way may take to end after a stop.
+const GRACE: Duration = Duration::from_secs(10);
+
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error("TLS cannot be set up")]
+    Tls(#[from] rustls::Error),
+}
+
+/// How connections are secured.
+pub struct Tls {
+    config: Arc<ServerConfig>,
+    clients: Arc<Requested>,
+}
+
+impl Tls {
+    pub fn new(serving: Arc<Serving>, clients: Arc<Requested>) -> Result<Self, ServeError> {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&TLS13, &TLS12])?
+            .with_client_cert_verifier(clients.clone())
+            .with_cert_resolver(serving);
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Self { config: Arc::new(config), clients })
+    }
+}
+
+/// Serves until `stop` turns true, then until what is under way has ended, within a grace period.
+pub async fn serve(listener: TcpListener, tls: Tls, router: Router, mut stop: watch::Receiver<bool>) {
+    let acceptor = TlsAcceptor::from(tls.config);
+    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let Ok(permit) = room.clone().acquire_owned().await else { break };
+        let stream = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    pause_after(&error).await;
+                    continue;
+                }
+            },
+            () = stopped(&mut stop) => break,
+        };
+        let (acceptor, router, clients, stop) = (acceptor.clone(), router.clone(), tls.clients.clone(), stop.clone());
+        tokio::spawn(async move {
+            let _permit = permit;
+            // Answers are written in one go; waiting to fill a packet only delays them.
+            if stream.set_nodelay(true).is_ok()
+                && let Some((stream, peer)) = secured(acceptor, stream, &clients, &router).await
+            {
+                connection(stream, router.for_peer(peer), stop).await;
+            }
+        });
+    }
+    drop(listener);
+    router.stop();
+    let all = u32::try_from(CONNECTIONS).unwrap_or(u32::MAX);
+    if tokio::time::timeout(GRACE, room.acquire_many(all)).await.is_err() {
+        tracing::warn!("connections were still open at the end of the grace period");
+    }
+}
+
+/// Out of file descriptors: trying again at once would only burn the processor.
+async fn pause_after(error: &io::Error) {
+    tracing::warn!(%error, "cannot accept a connection");
+    if !matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset) {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+async fn secured(
+    acceptor: TlsAcceptor,
+    stream: TcpStream,
+    clients: &Requested,
+    router: &Router,
+) -> Option<(TlsStream<TcpStream>, Peer)> {
+    let stream = match tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "a TLS handshake failed");
+            return None;
+        }
+        Err(_) => return None,
+    };
+    let peer = match stream.get_ref().1.peer_certificates() {
+        None | Some([]) => Peer::Nobody,
+        Some(chain) => match clients.check(chain, router.now()) {
+            Ok(subject) => Peer::certified(subject),
+            Err(why) => Peer::Doubtful(why),
+        },
+    };
+    Some((stream, peer))
+}
+
+/// Returns when `stop` is true, or when nobody is left who could turn it.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    let _ended = stop.wait_for(|stop| *stop).await;
+}
+
+async fn connection(stream: TlsStream<TcpStream>, router: Router, mut stop: watch::Receiver<bool>) {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_headers(128);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_concurrent_streams(STREAMS)
+        .max_send_buf_size(SEND_BUFFER)
+        .max_header_list_size(64 * 1024)
+        .keep_alive_interval(PING_EVERY)
+        .keep_alive_timeout(PING_TIMEOUT);
+    let service = TowerToHyperService::new(router);
+    let mut serving = std::pin::pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
+    let ended = tokio::select! {
+        ended = serving.as_mut() => Some(ended),
+        () = stopped(&mut stop) => None,
+    };
+    let ended = match ended {
+        Some(ended) => ended,
+        None => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended badly");
+    }
+}

@@ -1,0 +1,112 @@
+//! The verbs: one handler each for every kind, of four steps: allow (done by the router), decode, do, answer.
+
+mod delete;
+mod list;
+mod patch;
+mod watch;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use kedge_kinds::{Details, Reason, Status};
+use kedge_registry::{Catalog, Written};
+
+use crate::answer::{self, Answer};
+use crate::api::Api;
+use crate::call::{Call, Verb};
+use crate::media::Rendering;
+use crate::path::Place;
+use crate::router::Incoming;
+use crate::table::Table;
+use crate::{content, escalate, partial, reviews};
+
+pub(crate) async fn answer(api: &Arc<Api>, call: Call, body: Incoming) -> Result<Answer, Status> {
+    if call.at.subresource.as_deref().is_some_and(is_long) {
+        return Err(needs_a_node(&call));
+    }
+    match call.verb {
+        Verb::Get => get(api, &call).await,
+        Verb::List => list::list(api, &call).await,
+        Verb::Watch => watch::watch(api, call).await,
+        Verb::Create if reviews::is_review(&call.at) => reviews::create(api, &call, body).await,
+        Verb::Create => create(api, &call, body).await,
+        Verb::Update => update(api, &call, body).await,
+        Verb::Patch => patch::patch(api, &call, body).await,
+        Verb::Delete => delete::delete(api, &call, body).await,
+        Verb::DeleteCollection => delete::delete_collection(api, &call, body).await,
+    }
+}
+
+async fn get(api: &Api, call: &Call) -> Result<Answer, Status> {
+    let found = api.registry().get(&call.at, call.query.get("resourceVersion").unwrap_or("")).await?;
+    object(api, call, 200, found.bytes)
+}
+
+async fn create(api: &Api, call: &Call, body: Incoming) -> Result<Answer, Status> {
+    let mut options = call.write_options("CreateOptions")?;
+    let object = content::object(call, body, &mut options).await?;
+    escalate::check(api, call, &object).await?;
+    let written = api.registry().create(&call.at, object, &options).await?;
+    answer_write(api, call, written, true)
+}
+
+async fn update(api: &Api, call: &Call, body: Incoming) -> Result<Answer, Status> {
+    let mut options = call.write_options("UpdateOptions")?;
+    let object = content::object(call, body, &mut options).await?;
+    escalate::check(api, call, &object).await?;
+    let written = api.registry().update(&call.at, object, &options).await?;
+    answer_write(api, call, written, false)
+}
+
+/// 201 if the request made the object, with the warnings that came up on the way.
+fn answer_write(api: &Api, call: &Call, written: Written, creates: bool) -> Result<Answer, Status> {
+    let code = if written.created || creates { 201 } else { 200 };
+    let mut answer = object(api, call, code, written.bytes)?;
+    answer::warn(&mut answer, &written.warnings);
+    Ok(answer)
+}
+
+/// One object in the form that was asked for.
+fn object(api: &Api, call: &Call, code: u16, bytes: Bytes) -> Result<Answer, Status> {
+    let bytes = match call.output.rendering {
+        Rendering::Whole => bytes,
+        Rendering::Metadata(version) => partial::object(&bytes, version).map_err(unreadable)?,
+        Rendering::Table(version) => {
+            let include = list::include_object(&call.query)?;
+            Table::new(&call.at.kind, include, version, api.clock().now()).one(&bytes).map_err(unreadable)?
+        }
+    };
+    answer::stored(code, bytes, call.output.format, call.pretty)
+}
+
+fn unreadable(error: serde_json::Error) -> Status {
+    Status::internal(format!("a stored object can't be read: {error}"))
+}
+
+pub(crate) fn not_found() -> Status {
+    let message = "the server could not find the requested resource";
+    Status::new(404, Reason::NotFound, message).with(Details::default())
+}
+
+pub(crate) fn method_not_allowed() -> Status {
+    let message = "the server does not allow this method on the requested resource";
+    Status::new(405, Reason::MethodNotAllowed, message).with(Details::default())
+}
+
+/// Within a group that we serve the answer is an object; elsewhere we don't speak the client's language at all.
+pub(crate) fn no_such_place(catalog: &Catalog, place: &Place<'_>) -> Result<Answer, Status> {
+    let served = catalog.kinds().iter().any(|kind| *kind.gv.group == *place.group && *kind.gv.version == *place.version);
+    if served { Err(not_found()) } else { Ok(answer::text(404, "404 page not found\n")) }
+}
+
+/// Subresources that are a connection to a node rather than an object.
+pub(crate) fn is_long(subresource: &str) -> bool {
+    matches!(subresource, "log" | "exec" | "attach" | "portforward" | "proxy")
+}
+
+fn needs_a_node(call: &Call) -> Status {
+    let name = call.at.name.as_deref().unwrap_or("");
+    let sub = call.at.subresource.as_deref().unwrap_or("");
+    let message = format!("{} \"{name}\": no node agent is connected that could serve {sub}", call.at.kind.plural);
+    Status::new(503, Reason::ServiceUnavailable, message)
+}

@@ -1,0 +1,80 @@
+//! `list`: the stored bytes, joined by commas and sent as they are made into chunks. Nothing is parsed, nothing is held.
+
+use kedge_kinds::{Kind, Status};
+use kedge_registry::List;
+
+use crate::answer::{self, Answer};
+use crate::api::Api;
+use crate::body::Body;
+use crate::call::Call;
+use crate::chunks::{Chunks, Rows};
+use crate::media::{Format, Rendering};
+use crate::partial::{self, ListMeta};
+use crate::query::{Query, invalid, not_supported};
+use crate::table::{IncludeObject, Table};
+
+pub(super) async fn list(api: &Api, call: &Call) -> Result<Answer, Status> {
+    let found = api.registry().list(&call.at, &call.query.list()?).await?;
+    answer(api, call, found)
+}
+
+pub(super) fn answer(api: &Api, call: &Call, found: List) -> Result<Answer, Status> {
+    let meta = ListMeta {
+        resource_version: found.revision.to_string(),
+        continue_token: found.continue_token,
+        remaining_item_count: found.remaining,
+    };
+    let kind = &call.at.kind;
+    let body = match call.output.rendering {
+        Rendering::Whole => body(Chunks::new(found.items, Whole, head(kind, &meta))),
+        Rendering::Metadata(version) => body(partial::list(found.items, &meta, version)),
+        Rendering::Table(version) => {
+            let table = Table::new(kind, include_object(&call.query)?, version, api.clock().now());
+            body(table.list(found.items, &meta))
+        }
+    };
+    if call.output.format == Format::Json && !call.pretty {
+        return Ok(answer::of(200, "application/json", body));
+    }
+    // Other forms are for people who look at short lists; those are made as a whole.
+    answer::reformed(200, body, call.output.format, call.pretty)
+}
+
+/// Stored objects are items as they are.
+struct Whole;
+
+impl Rows for Whole {
+    fn row(&self, object: &[u8], out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
+        out.extend_from_slice(object);
+        Ok(())
+    }
+}
+
+fn head(kind: &Kind, meta: &ListMeta) -> Vec<u8> {
+    let mut head = format!(r#"{{"kind":"{}","apiVersion":"{}","metadata":"#, kind.list_kind, kind.gv).into_bytes();
+    partial::write_meta(meta, &mut head);
+    head.extend_from_slice(br#","items":["#);
+    head
+}
+
+fn body<I, R>(chunks: Chunks<I, R>) -> Body
+where
+    Chunks<I, R>: Iterator<Item = Result<bytes::Bytes, serde_json::Error>> + Send + 'static,
+{
+    // The head of the answer has gone out when an item turns out to be unreadable; a list cut off in the middle is no
+    // valid JSON, so the client cannot take it for the whole.
+    Body::chunks(chunks.map_while(Result::ok))
+}
+
+/// `includeObject`: what a table's rows carry beside their cells.
+pub(super) fn include_object(query: &Query) -> Result<IncludeObject, Status> {
+    match query.get("includeObject").unwrap_or("") {
+        "" | "Metadata" => Ok(IncludeObject::Metadata),
+        "None" => Ok(IncludeObject::None),
+        "Object" => Ok(IncludeObject::Object),
+        other => {
+            let supported = "\"Metadata\", \"None\", \"Object\"";
+            Err(invalid("TableOptions", vec![not_supported("includeObject", other, supported)]))
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! `patch`: four ways to say what to change, told apart by the body's media type.
+
+use kedge_kinds::{Cause, Reason, Status};
+use kedge_registry::Patch;
+
+use super::answer_write;
+use crate::answer::Answer;
+use crate::api::Api;
+use crate::call::Call;
+use crate::query::invalid;
+use crate::router::Incoming;
+use crate::{content, escalate};
+
+const JSON: &str = "application/json-patch+json";
+const MERGE: &str = "application/merge-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+const APPLY: &str = "application/apply-patch+yaml";
+
+pub(super) async fn patch(api: &Api, call: &Call, body: Incoming) -> Result<Answer, Status> {
+    let mut options = call.write_options("PatchOptions")?;
+    let applies = call.content_type == APPLY;
+    check_manager_and_force(call, applies)?;
+    if ![JSON, MERGE, STRATEGIC, APPLY].contains(&call.content_type.as_str()) {
+        let message = format!(
+            "the body of the request was in an unknown format - accepted media types include: {JSON}, {MERGE}, {STRATEGIC}, {APPLY}"
+        );
+        return Err(Status::new(415, Reason::UnsupportedMediaType, message));
+    }
+    let bytes = content::read(body).await?;
+    let value = if applies { content::applied(&bytes, &mut options)? } else { content::json_patch(&bytes)? };
+    let patch = match call.content_type.as_str() {
+        JSON => Patch::Json(value),
+        MERGE => Patch::Merge(value),
+        STRATEGIC => Patch::Strategic(value),
+        _ => Patch::Apply { config: value, force: call.query.flag("force") },
+    };
+    escalate::check_patch(api, call, &patch, &options).await?;
+    let written = api.registry().patch(&call.at, patch, &options).await?;
+    answer_write(api, call, written, false)
+}
+
+fn check_manager_and_force(call: &Call, applies: bool) -> Result<(), Status> {
+    let cause = match (applies, call.query.get("fieldManager").unwrap_or(""), call.query.get("force")) {
+        (true, "", _) => Cause {
+            reason: "FieldValueRequired".to_owned(),
+            message: "Required value: is required for apply patch".to_owned(),
+            field: "fieldManager".to_owned(),
+        },
+        (false, _, Some(_)) => Cause {
+            reason: "FieldValueForbidden".to_owned(),
+            message: "Forbidden: may not be specified for non-apply patch".to_owned(),
+            field: "force".to_owned(),
+        },
+        _ => return Ok(()),
+    };
+    Err(invalid("PatchOptions", vec![cause]))
+}

@@ -1,0 +1,188 @@
+//! `watch`: events as they happen, each the stored bytes between two fixed ones. What waits is sent together, so that a
+//! burst costs one write and a lone event leaves at once.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures::stream;
+use kedge_kinds::Status;
+use kedge_registry::{WatchEvent, WatchKind, Watching};
+use kedge_store::Revision;
+use serde_json::json;
+use tokio::sync::watch::Receiver;
+
+use crate::answer::{self, Answer};
+use crate::api::Api;
+use crate::body::Body;
+use crate::call::Call;
+use crate::media::Rendering;
+use crate::metrics::Held;
+use crate::partial;
+use crate::table::Table;
+
+/// How long a watch lasts that doesn't say how long it wants to.
+const DEFAULT_LIFE: Duration = Duration::from_secs(45 * 60);
+const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+/// As much as is gathered into one write.
+const PIECE: usize = 64 * 1024;
+
+type Timer = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+pub(super) async fn watch(api: &Arc<Api>, mut call: Call) -> Result<Answer, Status> {
+    let mut query = call.query.watch()?;
+    // The old form names one object in its path.
+    if let Some(name) = call.at.name.take() {
+        query.fields = format!("metadata.name={name}");
+    }
+    let life = match call.query.number("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok()) {
+        Some(seconds) if seconds > 0 => Duration::from_secs(seconds),
+        _ => DEFAULT_LIFE,
+    };
+    let table = match call.output.rendering {
+        Rendering::Table(version) => {
+            let include = super::list::include_object(&call.query)?;
+            Some(Table::new(&call.at.kind, include, version, api.clock().now()))
+        }
+        Rendering::Whole | Rendering::Metadata(_) => None,
+    };
+    let watching = api.registry().watch(&call.at, &query).await?;
+    let stream = Stream {
+        watching,
+        table,
+        first: true,
+        end: timer(api, life),
+        bookmark: query.bookmarks.then(|| timer(api, BOOKMARK_EVERY)),
+        stopping: api.stopping(),
+        done: false,
+        _counted: api.metrics().watching(),
+        api: api.clone(),
+        call,
+    };
+    let pieces = stream::unfold(stream, |mut stream| async move { stream.piece().await.map(|piece| (piece, stream)) });
+    Ok(answer::of(200, "application/json", Body::live(pieces)))
+}
+
+fn timer(api: &Api, after: Duration) -> Timer {
+    let clock = api.clock().clone();
+    Box::pin(async move { clock.sleep(after).await })
+}
+
+/// Why a watch that waited goes on.
+enum Wake {
+    Event(Result<WatchEvent, Status>),
+    Bookmark,
+    End,
+}
+
+struct Stream {
+    watching: Watching,
+    table: Option<Table>,
+    first: bool,
+    end: Timer,
+    bookmark: Option<Timer>,
+    stopping: Receiver<bool>,
+    done: bool,
+    _counted: Held,
+    api: Arc<Api>,
+    call: Call,
+}
+
+impl Stream {
+    /// Waits for something to send; `None` when the watch is over.
+    async fn piece(&mut self) -> Option<Bytes> {
+        if self.done {
+            return None;
+        }
+        let mut out = BytesMut::new();
+        match self.wake().await {
+            Wake::Event(Ok(event)) => self.write(&event, &mut out),
+            Wake::Event(Err(status)) => self.fail(&status, &mut out),
+            Wake::Bookmark => {
+                self.bookmark = Some(timer(&self.api, BOOKMARK_EVERY));
+                self.write_bookmark(self.watching.seen(), false, &mut out);
+            }
+            Wake::End => return None,
+        }
+        while !self.done && out.len() < PIECE {
+            match self.watching.try_next() {
+                Ok(Some(event)) => self.write(&event, &mut out),
+                Ok(None) => break,
+                Err(status) => self.fail(&status, &mut out),
+            }
+        }
+        Some(out.freeze())
+    }
+
+    async fn wake(&mut self) -> Wake {
+        let bookmark = async {
+            match &mut self.bookmark {
+                Some(timer) => timer.await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            event = self.watching.next() => Wake::Event(event),
+            () = bookmark => Wake::Bookmark,
+            () = &mut self.end => Wake::End,
+            // An error means that nobody can ask for a stop any more, which is one.
+            _ = self.stopping.wait_for(|stopping| *stopping) => Wake::End,
+        }
+    }
+
+    fn write(&mut self, event: &WatchEvent, out: &mut BytesMut) {
+        let head: &[u8] = match event.kind {
+            WatchKind::Added => br#"{"type":"ADDED","object":"#,
+            WatchKind::Modified => br#"{"type":"MODIFIED","object":"#,
+            WatchKind::Deleted => br#"{"type":"DELETED","object":"#,
+            WatchKind::InitialEventsEnd(revision) => return self.write_bookmark(revision, true, out),
+        };
+        let rendered = match (self.call.output.rendering, &self.table) {
+            (_, Some(table)) => table.event(&event.bytes, self.first),
+            (Rendering::Metadata(version), None) => partial::object(&event.bytes, version),
+            (Rendering::Whole | Rendering::Table(_), None) => Ok(event.bytes.clone()),
+        };
+        match rendered {
+            Ok(bytes) => {
+                self.first = false;
+                out.reserve(head.len() + bytes.len() + 2);
+                out.extend_from_slice(head);
+                out.extend_from_slice(&bytes);
+                out.extend_from_slice(b"}\n");
+            }
+            Err(error) => self.fail(&super::unreadable(error), out),
+        }
+    }
+
+    fn write_bookmark(&mut self, revision: Revision, initial_end: bool, out: &mut BytesMut) {
+        let mut metadata = json!({ "resourceVersion": revision.to_string(), "creationTimestamp": null });
+        if initial_end {
+            metadata["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
+        }
+        let kind = &self.call.at.kind;
+        let object = match self.call.output.rendering {
+            Rendering::Whole => json!({ "kind": *kind.kind, "apiVersion": kind.gv.to_string(), "metadata": metadata }),
+            Rendering::Metadata(version) => {
+                json!({ "kind": "PartialObjectMetadata", "apiVersion": version.api_version(), "metadata": metadata })
+            }
+            Rendering::Table(version) => json!({
+                "kind": "Table", "apiVersion": version.api_version(),
+                "metadata": { "resourceVersion": revision.to_string() }, "columnDefinitions": [],
+                "rows": [{ "cells": [], "object": {
+                    "kind": "PartialObjectMetadata", "apiVersion": version.api_version(), "metadata": metadata,
+                }}],
+            }),
+        };
+        out.extend_from_slice(json!({ "type": "BOOKMARK", "object": object }).to_string().as_bytes());
+        out.extend_from_slice(b"\n");
+    }
+
+    /// Once the stream has begun, a failure is its last event.
+    fn fail(&mut self, status: &Status, out: &mut BytesMut) {
+        out.extend_from_slice(json!({ "type": "ERROR", "object": status.to_object() }).to_string().as_bytes());
+        out.extend_from_slice(b"\n");
+        self.done = true;
+    }
+}

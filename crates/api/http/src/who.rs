@@ -1,0 +1,147 @@
+//! Who are you: certificates, bearer tokens, nobody; and on whose behalf. Says who, never what they may.
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use jiff::Timestamp;
+use kedge_kinds::{Reason, Status};
+use kedge_registry::User;
+use percent_encoding::percent_decode_str;
+
+use crate::api::Api;
+use crate::rbac::{Ask, What};
+
+const AUTHENTICATED: &str = "system:authenticated";
+
+/// Who is at the other end, as far as the connection tells.
+#[derive(Clone, Debug, Default)]
+pub enum Peer {
+    /// A part of this process, or whoever a test pretends to be.
+    Inside(User),
+    /// A certificate that our authority signed.
+    Certified { user: User, until: Timestamp },
+    /// A certificate that we don't trust; why, for the log.
+    Doubtful(String),
+    #[default]
+    Nobody,
+}
+
+impl Peer {
+    /// The common name is the user, the organizations are its groups.
+    pub fn certified(subject: kedge_pki::Subject) -> Self {
+        let mut groups = subject.organizations;
+        groups.push(AUTHENTICATED.to_owned());
+        let user = User { name: subject.common_name, groups, ..User::default() };
+        Peer::Certified { user, until: subject.not_after }
+    }
+}
+
+pub(crate) fn unauthorized() -> Status {
+    Status::new(401, Reason::Unauthorized, "Unauthorized")
+}
+
+/// Whoever sent the request. A bad credential is refused, not read as none.
+pub(crate) async fn authenticate(api: &Api, peer: &Peer, headers: &HeaderMap) -> Result<User, Status> {
+    match peer {
+        Peer::Inside(user) => return Ok(user.clone()),
+        Peer::Certified { user, until } if api.clock().now() <= *until => return Ok(user.clone()),
+        Peer::Certified { .. } => return Err(unauthorized()),
+        Peer::Doubtful(why) => {
+            tracing::debug!(%why, "refused a client certificate");
+            return Err(unauthorized());
+        }
+        Peer::Nobody => {}
+    }
+    let Some(header) = headers.get(AUTHORIZATION) else { return Ok(anonymous()) };
+    let token = header.to_str().ok().and_then(|text| text.split_once(' '));
+    let Some((_, token)) = token.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")) else {
+        return Err(unauthorized());
+    };
+    bearer(api, token.trim(), &[api.tokens().issuer().to_owned()]).await.map_err(|why| {
+        tracing::debug!(%why, "refused a bearer token");
+        unauthorized()
+    })
+}
+
+/// The user of a token; the error is for people.
+pub(crate) async fn bearer(api: &Api, token: &str, audiences: &[String]) -> Result<User, String> {
+    if let Some(user) = api.static_token(token) {
+        return Ok(user);
+    }
+    match api.tokens().check(api.registry(), token, audiences).await {
+        Ok(user) => Ok(user),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn anonymous() -> User {
+    User {
+        name: "system:anonymous".to_owned(),
+        groups: vec!["system:unauthenticated".to_owned()],
+        ..User::default()
+    }
+}
+
+const EXTRA: &str = "impersonate-extra-";
+
+/// The user that the request is to be carried out as: the one who sent it, or the one it names in `Impersonate-*`.
+pub(crate) fn acting(api: &Api, sender: User, headers: &HeaderMap) -> Result<User, Status> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let name = text("impersonate-user");
+    let uid = text("impersonate-uid");
+    let groups: Vec<String> =
+        headers.get_all("impersonate-group").iter().filter_map(|value| value.to_str().ok().map(str::to_owned)).collect();
+    let extras: Vec<(String, String)> = headers
+        .iter()
+        .filter_map(|(key, value)| {
+            let key = key.as_str().strip_prefix(EXTRA)?;
+            let key = percent_decode_str(key).decode_utf8_lossy().into_owned();
+            Some((key, value.to_str().ok()?.to_owned()))
+        })
+        .collect();
+    if name.is_empty() {
+        if uid.is_empty() && groups.is_empty() && extras.is_empty() {
+            return Ok(sender);
+        }
+        let asked = "impersonating groups, a UID or extra fields needs a user to impersonate as well";
+        return Err(Status::bad_request(asked));
+    }
+
+    let account = name.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split_once(':'));
+    match account {
+        Some((namespace, account)) => may(api, &sender, "", "serviceaccounts", "", namespace, account)?,
+        None => may(api, &sender, "", "users", "", "", name)?,
+    }
+    for group in &groups {
+        may(api, &sender, "", "groups", "", "", group)?;
+    }
+    if !uid.is_empty() {
+        may(api, &sender, "authentication.k8s.io", "uids", "", "", uid)?;
+    }
+    let mut user = User { name: name.to_owned(), uid: uid.to_owned(), groups, ..User::default() };
+    for (key, value) in extras {
+        may(api, &sender, "authentication.k8s.io", "userextras", &key, "", &value)?;
+        user.extra.entry(key).or_default().push(value);
+    }
+    if let (Some((namespace, _)), true) = (account, user.groups.is_empty()) {
+        user.groups = vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
+    }
+    let is_anonymous = user.name == "system:anonymous";
+    let everyone = if is_anonymous { "system:unauthenticated" } else { AUTHENTICATED };
+    if !user.groups.iter().any(|group| group == everyone) {
+        user.groups.push(everyone.to_owned());
+    }
+    Ok(user)
+}
+
+fn may(
+    api: &Api,
+    sender: &User,
+    group: &str,
+    resource: &str,
+    subresource: &str,
+    namespace: &str,
+    name: &str,
+) -> Result<(), Status> {
+    let what = What::Resource { group, resource, subresource, namespace, name };
+    api.allow(sender, &Ask { verb: "impersonate", what })
+}

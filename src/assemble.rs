@@ -1,0 +1,241 @@
+//! Wires the crates into a server; alone knows them all. Decides nothing that one of them could decide.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kedge_clock::Clock;
+use kedge_http::{Router, ServeError, StartError, Tls};
+use kedge_kinds::Status;
+use kedge_pki::{Authority, Leaf, Names, PkiError, Purpose, Serving};
+use kedge_registry::Registry;
+use kedge_store::{Store, StoreError};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tracing_subscriber::EnvFilter;
+
+use crate::network::{Cidr, host_name, outward};
+use crate::settings::{Settings, StoreChoice};
+use crate::kubeconfig;
+
+const DATA_DIR: &str = "/var/lib/kedge";
+const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 6443);
+const SERVICES: Cidr = Cidr { address: IpAddr::V4(Ipv4Addr::new(10, 96, 0, 0)), bits: 16 };
+const DOMAIN: &str = "cluster.local";
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ServerError {
+    #[error("cannot listen on {at}")]
+    Listen { at: SocketAddr, source: io::Error },
+    #[error("cannot open the store")]
+    Store(#[from] StoreError),
+    #[error("cannot set up certificates")]
+    Pki(#[from] PkiError),
+    #[error("cannot start the API")]
+    Registry(#[from] Status),
+    #[error("cannot start the API")]
+    Api(#[from] StartError),
+    #[error("cannot serve the API")]
+    Serve(#[from] ServeError),
+    #[error("cannot listen for signals")]
+    Signals(#[source] io::Error),
+}
+
+/// One line per event on standard error, as a journal likes it. `KEDGE_LOG` chooses what.
+pub(crate) fn log() {
+    let filter = EnvFilter::try_from_env("KEDGE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false).with_target(false).init();
+}
+
+/// Runs until it is told to stop.
+pub(crate) async fn server(settings: Settings) -> Result<(), ServerError> {
+    let clock = Clock::system();
+    let data = settings.data_dir.clone().unwrap_or_else(|| PathBuf::from(DATA_DIR));
+    let asked = settings.listen.unwrap_or(LISTEN);
+    let at_asked = |source| ServerError::Listen { at: asked, source };
+    let listener = TcpListener::bind(asked).await.map_err(at_asked)?;
+    let listen = listener.local_addr().map_err(at_asked)?;
+    let mut stop = stop_signal()?;
+
+    let pki = Pki::open(&data.join("pki"), &settings, listen, clock.clone())?;
+    let store = open_store(&data, &settings).await?;
+    let registry = Registry::start(store.clone(), clock, registry_options(&settings, listen)).await?;
+    let router = kedge_http::router(registry, http_options(&settings, &pki)?)?;
+    let tls = Tls::new(pki.serving.clone(), pki.authority.clients()?)?;
+    let server = format!("https://{}", SocketAddr::new(reachable(listen.ip()), listen.port()));
+    let kubeconfigs = [Some(data.join("kubeconfig")), settings.write_kubeconfig.clone()].into_iter().flatten().collect();
+    let admin = Admin { server: server.clone(), files: kubeconfigs };
+
+    admin.write(&pki)?;
+    tracing::info!("kedge is ready at {server}; kubeconfig: {}", admin.shown());
+    let renewals = tokio::spawn(async move { pki.keep_fresh(&admin).await });
+    serve_until(listener, tls, router, &mut stop).await;
+    renewals.abort();
+    store.close().await;
+    tracing::info!("kedge has stopped");
+    Ok(())
+}
+
+async fn serve_until(listener: TcpListener, tls: Tls, router: Router, stop: &mut watch::Receiver<bool>) {
+    kedge_http::serve(listener, tls, router, stop.clone()).await;
+}
+
+/// Turns true at SIGTERM or SIGINT.
+fn stop_signal() -> Result<watch::Receiver<bool>, ServerError> {
+    let mut terminate = signal(SignalKind::terminate()).map_err(ServerError::Signals)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(ServerError::Signals)?;
+    let (turn, stop) = watch::channel(false);
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        turn.send_replace(true);
+        // Kept until the end: a dropped sender would look like a second signal.
+        std::future::pending::<()>().await;
+    });
+    Ok(stop)
+}
+
+async fn open_store(data: &Path, settings: &Settings) -> Result<Store, ServerError> {
+    match settings.store.as_ref().unwrap_or(&StoreChoice::Embedded) {
+        StoreChoice::Embedded => Ok(Store::open(&data.join("store"), kedge_store::Options::default()).await?),
+        StoreChoice::Etcd(_urls) => Ok(Store::memory()),
+    }
+}
+
+fn services(settings: &Settings) -> Vec<Cidr> {
+    if settings.service_cidr.is_empty() { vec![SERVICES] } else { settings.service_cidr.clone() }
+}
+
+fn domain(settings: &Settings) -> String {
+    settings.cluster_domain.clone().unwrap_or_else(|| DOMAIN.to_owned())
+}
+
+fn registry_options(settings: &Settings, listen: SocketAddr) -> kedge_registry::Options {
+    let address = if listen.ip().is_unspecified() { outward() } else { Some(listen.ip()) };
+    kedge_registry::Options {
+        service_cidrs: services(settings).iter().map(|range| (range.address, range.bits)).collect(),
+        cluster_domain: domain(settings),
+        api_address: address.map(|address| (address, listen.port())),
+        ..kedge_registry::Options::default()
+    }
+}
+
+fn http_options(settings: &Settings, pki: &Pki) -> Result<kedge_http::Options, ServerError> {
+    let mut options = kedge_http::Options::new(pki.signing_key.clone());
+    options.issuer = format!("https://kubernetes.default.svc.{}", domain(settings));
+    if let Some(reads) = settings.max_requests_inflight {
+        options.max_reads_in_flight = reads;
+    }
+    if let Some(writes) = settings.max_mutating_requests_inflight {
+        options.max_writes_in_flight = writes;
+    }
+    Ok(options)
+}
+
+/// Where a client on this machine finds a server that listens on `ip`.
+fn reachable(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    }
+}
+
+/// Keys and certificates of one server.
+struct Pki {
+    authority: Authority,
+    serving: Arc<Serving>,
+    admin: Leaf,
+    signing_key: String,
+    clock: Clock,
+}
+
+impl Pki {
+    fn open(folder: &Path, settings: &Settings, listen: SocketAddr, clock: Clock) -> Result<Self, PkiError> {
+        let authority = Authority::open(folder, "kedge-ca", &clock)?;
+        let names = Names {
+            common_name: "kube-apiserver".to_owned(),
+            organization: None,
+            hosts: hosts(settings, listen),
+        };
+        let serving = Leaf::new(folder, "server", names, Purpose::Server);
+        let admin = Names {
+            common_name: "kubernetes-admin".to_owned(),
+            organization: Some("system:masters".to_owned()),
+            hosts: Vec::new(),
+        };
+        Ok(Self {
+            serving: Serving::start(serving, &authority, clock.now())?,
+            admin: Leaf::new(folder, "admin", admin, Purpose::Client),
+            signing_key: kedge_pki::read_or_make(&folder.join("service-account.key"), kedge_pki::new_key)?,
+            authority,
+            clock,
+        })
+    }
+
+    /// Renews what nears its end, for as long as the server runs.
+    async fn keep_fresh(&self, admin: &Admin) {
+        let serving = self.serving.keep_fresh(&self.authority, &self.clock, |renewed| match renewed {
+            Ok(()) => tracing::info!("renewed the server's certificate"),
+            Err(error) => tracing::error!(%error, "cannot renew the server's certificate; trying again in an hour"),
+        });
+        tokio::join!(serving, self.keep_admin_fresh(admin));
+    }
+
+    async fn keep_admin_fresh(&self, admin: &Admin) {
+        loop {
+            match self.admin.current(&self.authority, self.clock.now()) {
+                Ok((_, renew_at)) => self.clock.until(renew_at).await,
+                Err(error) => {
+                    tracing::error!(%error, "cannot renew the administrator's certificate; trying again in an hour");
+                    self.clock.sleep(std::time::Duration::from_secs(3600)).await;
+                }
+            }
+            if let Err(error) = admin.write(self) {
+                tracing::error!(%error, "cannot write the kubeconfig");
+            }
+        }
+    }
+}
+
+/// Every name and address under which clients may look for the API.
+fn hosts(settings: &Settings, listen: SocketAddr) -> Vec<String> {
+    let domain = domain(settings);
+    let mut hosts: Vec<String> = ["localhost", "127.0.0.1", "::1", "kubernetes", "kubernetes.default"].map(str::to_owned).into();
+    hosts.push("kubernetes.default.svc".to_owned());
+    hosts.push(format!("kubernetes.default.svc.{domain}"));
+    hosts.extend(services(settings).iter().map(|range| range.first().to_string()));
+    hosts.extend(settings.node_name.clone().or_else(host_name));
+    if listen.ip().is_unspecified() {
+        hosts.extend(outward().map(|address| address.to_string()));
+    } else {
+        hosts.push(listen.ip().to_string());
+    }
+    hosts.extend(settings.tls_san.iter().cloned());
+    let mut seen = std::collections::HashSet::new();
+    hosts.retain(|host| seen.insert(host.clone()));
+    hosts
+}
+
+/// The administrator's way in.
+struct Admin {
+    server: String,
+    files: Vec<PathBuf>,
+}
+
+impl Admin {
+    fn write(&self, pki: &Pki) -> Result<(), PkiError> {
+        let (issued, _) = pki.admin.current(&pki.authority, pki.clock.now())?;
+        let text = kubeconfig::text(&self.server, pki.authority.pem(), &issued);
+        self.files.iter().try_for_each(|file| kedge_pki::write_private(file, &text))
+    }
+
+    /// The file that the user named, or else ours.
+    fn shown(&self) -> String {
+        self.files.last().map(|file| file.display().to_string()).unwrap_or_default()
+    }
+}

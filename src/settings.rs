@@ -1,0 +1,143 @@
+//! How a server is set up: flags, then the config file, then what is usual. Every flag is also a key of the file.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use serde::Deserialize;
+
+use crate::network::Cidr;
+
+const USUAL_FILE: &str = "/etc/kedge/config.yaml";
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SettingsError {
+    #[error("cannot read the config file {}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("the config file {} is wrong", path.display())]
+    Parse { path: PathBuf, source: Box<serde_saphyr::Error> },
+}
+
+#[derive(clap::Args, Debug, Default, Deserialize, PartialEq)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub(crate) struct Settings {
+    /// Where everything is kept [default: /var/lib/kedge].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Address and port of the API; port 0 takes a free one [default: 0.0.0.0:6443].
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Also write the administrator's kubeconfig to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write_kubeconfig: Option<PathBuf>,
+    /// Run no node agent on this machine.
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    pub(crate) no_agent: Option<bool>,
+    /// `embedded`, or `etcd=URL,…` for several servers on one etcd [default: embedded].
+    #[arg(long, value_name = "STORE")]
+    pub(crate) store: Option<StoreChoice>,
+    /// What this machine is called in the cluster [default: its host name].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) node_name: Option<String>,
+    /// Where pods get their addresses from [default: 10.244.0.0/16].
+    #[arg(long, value_name = "CIDR", value_delimiter = ',')]
+    pub(crate) cluster_cidr: Vec<Cidr>,
+    /// Where services get their addresses from [default: 10.96.0.0/16].
+    #[arg(long, value_name = "CIDR", value_delimiter = ',')]
+    pub(crate) service_cidr: Vec<Cidr>,
+    /// The domain of the cluster's own names [default: cluster.local].
+    #[arg(long, value_name = "DOMAIN")]
+    pub(crate) cluster_domain: Option<String>,
+    /// A further name or address under which clients reach the API; may be repeated.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) tls_san: Vec<String>,
+    /// Reads under way at once before clients are told to wait [default: 400].
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) max_requests_inflight: Option<usize>,
+    /// Writes under way at once before clients are told to wait [default: 200].
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) max_mutating_requests_inflight: Option<usize>,
+    /// A file with any of these as keys [default: /etc/kedge/config.yaml if there is one].
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip)]
+    pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) enum StoreChoice {
+    Embedded,
+    Etcd(Vec<String>),
+}
+
+impl FromStr for StoreChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            None if text == "embedded" => Ok(StoreChoice::Embedded),
+            Some(("etcd", urls)) if !urls.is_empty() => {
+                Ok(StoreChoice::Etcd(urls.split(',').map(str::to_owned).collect()))
+            }
+            _ => Err(format!("{text:?} is neither `embedded` nor `etcd=URL,…`")),
+        }
+    }
+}
+
+impl TryFrom<String> for StoreChoice {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl Settings {
+    /// These flags, with what they leave open taken from the config file.
+    pub(crate) fn with_file(self) -> Result<Self, SettingsError> {
+        let file = match &self.config {
+            Some(path) => Self::read(path)?,
+            None => match Self::read(Path::new(USUAL_FILE)) {
+                Err(SettingsError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => Self::default(),
+                read => read?,
+            },
+        };
+        Ok(self.or(file))
+    }
+
+    fn read(path: &Path) -> Result<Self, SettingsError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| SettingsError::Read { path: path.to_owned(), source })?;
+        // A file of comments only is no document at all, and says nothing.
+        if text.lines().all(|line| line.trim().is_empty() || line.trim().starts_with('#')) {
+            return Ok(Self::default());
+        }
+        serde_saphyr::from_str(&text)
+            .map_err(|source| SettingsError::Parse { path: path.to_owned(), source: Box::new(source) })
+    }
+
+    fn or(self, file: Self) -> Self {
+        let list = |flags: Vec<Cidr>, file: Vec<Cidr>| if flags.is_empty() { file } else { flags };
+        Self {
+            data_dir: self.data_dir.or(file.data_dir),
+            listen: self.listen.or(file.listen),
+            write_kubeconfig: self.write_kubeconfig.or(file.write_kubeconfig),
+            no_agent: self.no_agent.or(file.no_agent),
+            store: self.store.or(file.store),
+            node_name: self.node_name.or(file.node_name),
+            cluster_cidr: list(self.cluster_cidr, file.cluster_cidr),
+            service_cidr: list(self.service_cidr, file.service_cidr),
+            cluster_domain: self.cluster_domain.or(file.cluster_domain),
+            tls_san: if self.tls_san.is_empty() { file.tls_san } else { self.tls_san },
+            max_requests_inflight: self.max_requests_inflight.or(file.max_requests_inflight),
+            max_mutating_requests_inflight: self
+                .max_mutating_requests_inflight
+                .or(file.max_mutating_requests_inflight),
+            config: self.config,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

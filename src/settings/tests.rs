@@ -1,0 +1,43 @@
+use clap::Parser;
+
+use super::*;
+use crate::command::{Command, Kedge};
+
+fn typed(args: &[&str]) -> Settings {
+    let all = ["kedge", "server"].iter().chain(args);
+    match Kedge::try_parse_from(all).unwrap().command {
+        Command::Server(settings) => *settings,
+        Command::Version => panic!("that was `server`"),
+    }
+}
+
+#[test]
+fn flags_win_over_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.yaml");
+    std::fs::write(&file, "data-dir: /from/file\nlisten: 127.0.0.1:1\nno-agent: true\nservice-cidr: [10.1.0.0/16]\nstore: etcd=http://a,http://b\n").unwrap();
+    let settings = typed(&["--config", file.to_str().unwrap(), "--listen", "127.0.0.1:2"]).with_file().unwrap();
+    assert_eq!(settings.listen, Some("127.0.0.1:2".parse().unwrap()));
+    assert_eq!(settings.data_dir.as_deref(), Some(Path::new("/from/file")));
+    assert_eq!(settings.no_agent, Some(true));
+    assert_eq!(settings.service_cidr, vec!["10.1.0.0/16".parse().unwrap()]);
+    assert_eq!(settings.store, Some(StoreChoice::Etcd(vec!["http://a".to_owned(), "http://b".to_owned()])));
+}
+
+#[test]
+fn a_wrong_file_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.yaml");
+    for (case, text) in [
+        ("unknown key", "data-dirr: /x\n"),
+        ("wrong type", "listen: 7\n"),
+        ("unknown store", "store: floppy\n"),
+        ("bad range", "service-cidr: [10.0.0.0/99]\n"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        assert!(typed(&["--config", file.to_str().unwrap()]).with_file().is_err(), "{case}");
+    }
+    std::fs::write(&file, "# nothing\n").unwrap();
+    assert!(typed(&["--config", file.to_str().unwrap()]).with_file().is_ok());
+    assert!(typed(&["--config", "/nowhere/at/all"]).with_file().is_err());
+}

@@ -1,8 +1,10 @@
 //! Namespaces: a label with their own name, and a finalizer that keeps them until they are empty.
 
+use kedge_kinds::field::{Errors, Path};
 use serde_json::{Map, Value, json};
 
-use super::fields::{at, carry, fill, fill_text, list, open, put, text, texts};
+use super::fields::{at, carry, fill, fill_text, has, list, open, put, text, texts};
+use super::names;
 use crate::strategy::{NameRule, Selectable, Strategy};
 
 pub(super) struct Namespaces;
@@ -34,6 +36,30 @@ impl Strategy for Namespaces {
     fn prepare_update(&self, new: &mut Value, old: &Value) {
         // Finalizers of the spec go through `finalize` alone.
         carry(new, old, "spec");
+    }
+
+    fn validate(&self, namespace: &Value, errors: &mut Errors) {
+        let path = Path::root("spec");
+        for finalizer in texts(at(namespace, "spec"), "finalizers") {
+            names::qualified(errors, &path.child("finalizers"), finalizer);
+            if !finalizer.contains('/') && !matches!(finalizer, KEEPER | "orphan" | "foregroundDeletion") {
+                let detail = "name is neither a standard finalizer name nor is it fully qualified";
+                names::wrong(errors, &path.child("finalizers"), finalizer, detail);
+            }
+        }
+    }
+
+    fn validate_status(&self, new: &Value, _old: &Value, errors: &mut Errors) {
+        let phase = text(at(new, "status"), "phase");
+        let (expected, when) = if has(at(new, "metadata"), "deletionTimestamp") {
+            ("Terminating", "is not empty")
+        } else {
+            ("Active", "is empty")
+        };
+        if phase != expected {
+            let detail = format!("may only be '{expected}' if `deletionTimestamp` {when}");
+            names::wrong(errors, &Path::root("status").child("Phase"), phase, &detail);
+        }
     }
 
     fn name_rule(&self) -> NameRule {

@@ -93,12 +93,14 @@ pub(super) fn at_most_replicas(errors: &mut Errors, status: &Value, fields: &[&s
     }
 }
 
+pub(super) const IMMUTABLE: &str = "field is immutable";
+
 /// Fields that stay what they were at creation.
 pub(super) fn immutable(errors: &mut Errors, path: &Path<'_>, new: &Value, old: &Value, fields: &[&str]) {
     for field in fields {
         let (now, before) = (at(new, field), at(old, field));
         if !same(now, before) {
-            errors.invalid(&path.child(field), now, "field is immutable");
+            errors.invalid(&path.child(field), now, IMMUTABLE);
         }
     }
 }

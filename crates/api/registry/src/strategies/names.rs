@@ -398,6 +398,19 @@ pub(super) fn range(errors: &mut Errors, path: &Path<'_>, value: &str) {
     }
 }
 
+/// An address lies in a range.
+pub(super) fn is_inside(address: IpAddr, range: IpAddr, bits: u8) -> bool {
+    match (address, range) {
+        (IpAddr::V4(address), IpAddr::V4(range)) => {
+            (u32::from(address) ^ u32::from(range)).checked_shr(32 - u32::from(bits)).unwrap_or(0) == 0
+        }
+        (IpAddr::V6(address), IpAddr::V6(range)) => {
+            (u128::from(address) ^ u128::from(range)).checked_shr(128 - u32::from(bits)).unwrap_or(0) == 0
+        }
+        _ => false,
+    }
+}
+
 /// Addresses that traffic for a service must not be sent to.
 pub(super) fn endpoint_address(errors: &mut Errors, path: &Path<'_>, value: &str) {
     let Some(address) = parse_address(value) else { return };

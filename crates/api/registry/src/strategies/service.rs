@@ -1,7 +1,9 @@
 //! Services: ports and policies. Addresses and node ports are handed out by the generic path, not here.
 
 pub(super) mod addresses;
+pub(super) mod check;
 
+use kedge_kinds::field::Errors;
 use serde_json::{Value, json};
 
 use super::fields::{at, each, fill, fill_text, has, list, number, open, put, take, text};
@@ -54,8 +56,25 @@ impl Strategy for Services {
         status(service, false);
     }
 
+    fn validate(&self, service: &Value, errors: &mut Errors) {
+        check::service(errors, service);
+    }
+
+    fn validate_update(&self, new: &Value, old: &Value, errors: &mut Errors) {
+        check::update(errors, new, old);
+    }
+
+    fn validate_status(&self, new: &Value, _old: &Value, errors: &mut Errors) {
+        check::status(errors, new);
+    }
+
+    // Since v1.34 a service may start with a digit.
     fn name_rule(&self) -> NameRule {
-        NameRule::Label1035
+        NameRule::Label
+    }
+
+    fn create_on_update(&self) -> bool {
+        true
     }
 
     fn selectable(&self) -> &'static [Selectable] {

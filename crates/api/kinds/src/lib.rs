@@ -5,6 +5,7 @@ pub mod builtin;
 pub mod check;
 pub mod decode;
 pub mod duration;
+pub mod encode;
 pub mod field;
 pub mod field_path;
 pub mod kind;

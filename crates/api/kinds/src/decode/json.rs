@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::error::Category;
+use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
 use super::{DecodeError, Decoded};
@@ -11,20 +12,38 @@ use super::{DecodeError, Decoded};
 pub(super) fn read(bytes: &[u8]) -> Result<Decoded, DecodeError> {
     let mut seen = Seen { duplicates: Vec::new(), order: None };
     let value = run(bytes, &mut seen).map_err(|error| DecodeError::Json(in_gos_words(&error, bytes)))?;
-    if !value.is_object() {
-        let found = match value {
-            Value::Array(_) => "array",
-            Value::String(_) => "string",
-            Value::Number(_) => "number",
-            Value::Bool(_) => "bool",
-            Value::Null | Value::Object(_) => "null",
-        };
+    let value = match value {
+        // Go reads null into any struct and leaves it empty.
+        Value::Null => Value::Object(Map::new()),
+        other => other,
+    };
+    let Value::Object(map) = &value else {
         let wanted = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+        let found = type_of(&value);
         return Err(DecodeError::Json(format!(
             "json: cannot unmarshal {found} into Go value of type {wanted}"
         )));
+    };
+    for field in ["apiVersion", "kind"] {
+        if let Some(found) = map.get(field).filter(|found| !found.is_string() && !found.is_null()) {
+            let found = type_of(found);
+            let message =
+                format!("json: cannot unmarshal {found} into Go struct field .{field} of type string");
+            return Err(DecodeError::Json(message));
+        }
     }
     Ok(Decoded { value, duplicates: seen.duplicates })
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Array(_) => "array",
+        Value::String(_) => "string",
+        Value::Number(_) => "number",
+        Value::Bool(_) => "bool",
+        Value::Object(_) => "object",
+        Value::Null => "null",
+    }
 }
 
 /// Sorts issues by where their fields first stand in the document.
@@ -138,14 +157,19 @@ impl<'de> Visitor<'de> for Seed<'_> {
             if let Some(order) = &mut self.seen.order {
                 order.push(path.to_string());
             }
-            if map.contains_key(&key) {
-                let issue = format!("duplicate field \"{path}\"");
-                if !self.seen.duplicates.contains(&issue) {
-                    self.seen.duplicates.push(issue);
+            let value = entries.next_value_seed(Seed { seen: &mut *self.seen, path: &path })?;
+            match map.entry(key) {
+                Entry::Vacant(place) => {
+                    place.insert(value);
+                }
+                Entry::Occupied(mut place) => {
+                    let issue = format!("duplicate field \"{}\"", Path::Key(self.path, place.key()));
+                    if !self.seen.duplicates.contains(&issue) {
+                        self.seen.duplicates.push(issue);
+                    }
+                    place.insert(value);
                 }
             }
-            let value = entries.next_value_seed(Seed { seen: &mut *self.seen, path: &path })?;
-            map.insert(key, value);
         }
         Ok(Value::Object(map))
     }

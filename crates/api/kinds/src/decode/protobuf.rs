@@ -21,7 +21,8 @@ pub const MAGIC: &[u8] = b"k8s\0";
 /// Deeper messages are refused: no built-in kind but a CRD's schema nests without end.
 const MAX_DEPTH: usize = 100;
 
-const JSON_SCHEMA: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
+pub(crate) const JSON_SCHEMA: &str =
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
 
 pub(super) fn read(bytes: &[u8]) -> Result<Value, DecodeError> {
     let table = builtin();

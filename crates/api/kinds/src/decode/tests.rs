@@ -13,6 +13,7 @@ fn tells_broken_json_in_gos_words() {
         (r#"{"a":1,}"#, "invalid character '}' looking for beginning of object key string"),
         (r#"{"a":1 "b"}"#, "invalid character '\"' after object key:value pair"),
         ("{5:6}", "invalid character '5' looking for beginning of object key string"),
+        (r#"{"kind":5}"#, "json: cannot unmarshal number into Go struct field .kind of type string"),
         ("{\n \"a\": [1 2]}", "invalid character '2' after array element"),
     ] {
         let Err(DecodeError::Json(told)) = body(given.as_bytes(), Media::Json) else {
@@ -54,6 +55,11 @@ fn finds_duplicates_and_tells_issues_in_document_order() {
         strict_issues(given, Media::Json, decoded.duplicates, &outcome.unknown).join(", "),
         r#"unknown field "spec.containers[0].foo", duplicate field "spec.containers[0].name", unknown field "spec.x", unknown field "spec.Containers", duplicate field "spec.nodeSelector.a", unknown field "zz""#
     );
+}
+
+#[test]
+fn null_is_an_empty_object() {
+    assert_eq!(body(b"null", Media::Json).map(|decoded| decoded.value), Ok(json!({})));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::{AgreementError, Difference};
 
-/// A difference that is meant; `step` may be `*`, and a `path` that ends in `*` covers all below it.
+/// A difference that is meant; in each of the three, `*` stands for anything.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Known {
@@ -18,11 +18,18 @@ pub struct Known {
 
 impl Known {
     fn covers(&self, difference: &Difference) -> bool {
-        let path = match self.path.strip_suffix('*') {
-            Some(start) => difference.path.starts_with(start),
-            None => self.path == difference.path,
-        };
-        path && self.topic == difference.topic && (self.step == "*" || self.step == difference.step)
+        fits(&self.topic, &difference.topic)
+            && fits(&self.step, &difference.step)
+            && fits(&self.path, &difference.path)
+    }
+}
+
+fn fits(pattern: &str, text: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == text,
+        Some((start, rest)) => text.strip_prefix(start).is_some_and(|text| {
+            (0..=text.len()).filter_map(|at| text.get(at..)).any(|tail| fits(rest, tail))
+        }),
     }
 }
 

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 pub(crate) fn normalise(value: &mut Value) {
     match value.get("kind").and_then(Value::as_str) {
         Some("Table") => table(value),
-        Some("Status") => causes(value),
         Some("CertificateSigningRequest") => requester(value),
         _ => {}
     }
@@ -32,8 +31,15 @@ pub(crate) fn normalise(value: &mut Value) {
                 } else {
                     normalise(field);
                 }
-                if key == "managedFields" {
-                    in_one_order(field);
+                match key.as_str() {
+                    "managedFields" => {
+                        in_one_order(field, &["operation", "manager", "subresource", "apiVersion"]);
+                    }
+                    "nonResourceRules" | "resourceRules" => {
+                        in_one_order(field, &["nonResourceURLs", "resources", "verbs"]);
+                    }
+                    "causes" => in_one_order(field, &["field", "reason", "message"]),
+                    _ => {}
                 }
             }
         }
@@ -95,12 +101,10 @@ fn plain(text: &str) -> String {
         .fold(text.to_owned(), |text, (pattern, stand_in)| pattern.replace_all(&text, *stand_in).into_owned())
 }
 
-/// Entries written within the same second have no order that could be relied on.
-fn in_one_order(entries: &mut Value) {
-    if let Value::Array(entries) = entries {
-        entries.sort_by_cached_key(|entry| {
-            ["operation", "manager", "subresource", "apiVersion"].map(|key| entry[key].to_string())
-        });
+/// Owners that wrote within the same second, rules of several roles and causes have no order to rely on.
+fn in_one_order(list: &mut Value, by: &[&str]) {
+    if let Value::Array(items) = list {
+        items.sort_by_cached_key(|item| by.iter().map(|key| item[key].to_string()).collect::<Vec<_>>());
     }
 }
 
@@ -110,13 +114,6 @@ fn requester(request: &mut Value) {
         for key in ["username", "groups", "extra"] {
             spec.remove(key);
         }
-    }
-}
-
-/// Causes come in no particular order, and a client that shows them needs none.
-fn causes(status: &mut Value) {
-    if let Some(Value::Array(causes)) = status.pointer_mut("/details/causes") {
-        causes.sort_by_cached_key(|cause| ["field", "reason", "message"].map(|key| cause[key].to_string()));
     }
 }
 

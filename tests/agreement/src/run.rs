@@ -22,9 +22,15 @@ pub async fn run(server: &Server, topic: &Topic) -> Result<Vec<Answer>, Agreemen
     let namespace = topic.namespace();
     let made = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
     send(server, "namespace", "POST", NAMESPACES, Some(made)).await?;
+    // Pods need an account, and one that hands out no token leaves them as they were written.
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
+    let accounts = format!("{NAMESPACES}/{namespace}/serviceaccounts");
+    send(server, "account", "POST", &accounts, Some(account)).await?;
+    let tokenless = json!({"automountServiceAccountToken": false});
+    send(server, "account", "PATCH", &format!("{accounts}/default"), Some(tokenless)).await?;
 
     let mut seen: BTreeMap<&str, Value> = BTreeMap::new();
-    let mut leftovers = Vec::new();
+    let mut leftovers = vec![format!("{accounts}/default")];
     let mut answers = Vec::new();
     for step in &topic.file.steps {
         let path = fill(step, &step.path, &namespace, &seen)?;

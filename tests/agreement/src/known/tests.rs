@@ -14,6 +14,8 @@ fn an_entry_hides_what_it_covers_and_nothing_else() {
         ("the very place", known("a", "body.x"), true),
         ("any step", known("*", "body.x"), true),
         ("all below", known("a", "body*"), true),
+        ("anything between", known("a", "b*.x"), true),
+        ("another end", known("a", "b*.y"), false),
         ("another step", known("b", "body.x"), false),
         ("a shorter path", known("a", "body"), false),
     ] {

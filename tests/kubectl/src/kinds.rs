@@ -36,8 +36,10 @@ fn every_kind_lives_and_dies() {
         assert!(table.contains(own), "{name} is missing in\n{table}");
     }
 
-    let described = cluster.kubectl(["describe", "--filename", &manifests]);
-    assert_eq!(described.lines().filter(|line| line.starts_with("Name:")).count(), files, "{described}");
+    // kubectl before 1.33 describes service ranges in a version that is no longer served.
+    let described: Vec<&String> = names.iter().filter(|name| !name.starts_with("servicecidr.")).collect();
+    let shown = cluster.kubectl(["describe"].into_iter().chain(described.iter().map(|name| name.as_str())));
+    assert_eq!(shown.lines().filter(|line| line.starts_with("Name:")).count(), described.len(), "{shown}");
 
     let count = |text: &str, end: &str| text.lines().filter(|line| line.ends_with(end)).count();
     let labelled = cluster.kubectl(["label", "--filename", &manifests, "walk=yes"]);

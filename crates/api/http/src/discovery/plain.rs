@@ -12,6 +12,7 @@ use super::{Group, Version};
 pub(super) struct ApiVersions<'a> {
     kind: &'static str,
     versions: &'a [&'a str],
+    #[serde(rename = "serverAddressByClientCIDRs")]
     server_address_by_client_cidrs: [ServerAddress<'a>; 1],
 }
 
@@ -84,7 +85,9 @@ pub(super) fn group<'a>(group: &'a Group<'_>, alone: bool) -> ApiGroup<'a> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct ApiResourceList<'a> {
     kind: &'static str,
-    api_version: &'static str,
+    /// The core group's list has always been without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    api_version: Option<&'static str>,
     group_version: &'a str,
     resources: Vec<ApiResource<'a>>,
 }
@@ -116,7 +119,8 @@ pub(super) fn resources<'a>(version: &'a Version<'_>) -> ApiResourceList<'a> {
         })
         .collect();
     resources.sort_by(|a, b| a.name.cmp(&b.name));
-    ApiResourceList { kind: "APIResourceList", api_version: "v1", group_version: &version.title, resources }
+    let api_version = version.title.contains('/').then_some("v1");
+    ApiResourceList { kind: "APIResourceList", api_version, group_version: &version.title, resources }
 }
 
 fn resource(kind: &Kind) -> ApiResource<'_> {

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use kedge_kinds::builtin;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{AggregatedVersion, Discovery, priority};
 
@@ -37,6 +37,17 @@ fn every_group_lists_its_versions_and_resources() {
     }
     assert!(discovery.group("").is_none());
     assert!(discovery.resources("apps", "v2").is_none());
+}
+
+#[test]
+fn the_core_group_is_found_where_clients_look_first() {
+    let discovery = Discovery::new(&builtin().kinds);
+    let versions = parsed(&discovery.core_versions("127.0.0.1:6443"));
+    assert_eq!(
+        versions,
+        json!({"kind": "APIVersions", "versions": ["v1"],
+            "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1:6443"}]})
+    );
 }
 
 #[test]

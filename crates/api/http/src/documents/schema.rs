@@ -12,7 +12,8 @@ use crate::media;
 use crate::openapi::{Document, OpenApi};
 use crate::query::Query;
 
-const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+/// Not quite what clients ask for: the `@` of that name is not allowed in a media type, and Go's parser refuses it.
+const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /// What of a request matters here, so that the answer can be made elsewhere.
 pub(super) struct Asked {

@@ -1,0 +1,171 @@
+//! The world as the API last showed it: one watch and one cache for each kind, shared by everyone in the process.
+//! Knows no controller and writes nothing. What could not be read is never shown as empty.
+
+mod cache;
+mod changes;
+mod follow;
+mod store;
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kedge_clock::Clock;
+use kube::{Client, Resource, ResourceExt};
+use parking_lot::Mutex;
+use serde::de::DeserializeOwned;
+use tokio::task::AbortHandle;
+
+pub use self::cache::Cache;
+use self::changes::Subscribers;
+pub use self::changes::{Change, Changes, Controller};
+
+/// A kind that the world can hold.
+pub trait Watched:
+    Resource<DynamicType = ()> + DeserializeOwned + Clone + fmt::Debug + Send + Sync + 'static
+{
+}
+
+impl<K> Watched for K where
+    K: Resource<DynamicType = ()> + DeserializeOwned + Clone + fmt::Debug + Send + Sync + 'static
+{
+}
+
+/// Where an object is among those of its kind. Cluster-scoped objects have an empty namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key {
+    pub namespace: String,
+    pub name: String,
+}
+
+impl Key {
+    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        Self { namespace: namespace.into(), name: name.into() }
+    }
+
+    pub fn of(object: &impl ResourceExt) -> Self {
+        Self::new(object.namespace().unwrap_or_default(), object.name_any())
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.namespace.is_empty() {
+            f.write_str(&self.name)
+        } else {
+            write!(f, "{}/{}", self.namespace, self.name)
+        }
+    }
+}
+
+/// A moment in the store's history; later ones are greater.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Revision(pub u64);
+
+impl Revision {
+    pub fn parse(resource_version: &str) -> Option<Self> {
+        resource_version.parse().ok().map(Self)
+    }
+
+    /// The revision of an object that came from the server.
+    pub fn of(meta: &ObjectMeta) -> Option<Self> {
+        Self::parse(meta.resource_version.as_deref()?)
+    }
+}
+
+/// Why nothing can be said about a kind yet. Not the same as "there are none".
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotReady {
+    #[error("{0} are not watched")]
+    NotWatched(&'static str),
+    #[error("{0} have not been read yet")]
+    NotRead(&'static str),
+}
+
+/// Cheap to clone; clones share their caches. Watching ends with the last clone.
+#[derive(Clone)]
+pub struct World {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    client: Client,
+    clock: Clock,
+    kinds: Mutex<HashMap<TypeId, Kind>>,
+    subscribers: Arc<Subscribers>,
+}
+
+struct Kind {
+    /// An `Arc<Cache<K>>` for the kind's own type.
+    cache: Arc<dyn Any + Send + Sync>,
+    ready: Arc<dyn cache::Readiness>,
+    task: AbortHandle,
+}
+
+impl Drop for Kind {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl World {
+    pub fn new(client: Client, clock: Clock) -> Self {
+        let shared = Shared { client, clock, kinds: Mutex::default(), subscribers: Arc::default() };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Watches a kind from now on, in all namespaces. Watching it twice is watching it once.
+    /// Needs a running tokio runtime.
+    pub fn watch<K: Watched>(&self) -> &Self {
+        self.shared.kinds.lock().entry(TypeId::of::<K>()).or_insert_with(|| {
+            let cache = Arc::new(Cache::<K>::new(self.shared.subscribers.clone()));
+            let follower =
+                follow::follow(self.shared.client.clone(), self.shared.clock.clone(), cache.clone());
+            let task = tokio::spawn(follower).abort_handle();
+            Kind { cache: cache.clone(), ready: cache, task }
+        });
+        self
+    }
+
+    /// Waits until every kind that is watched now has been read once.
+    pub async fn ready(&self) {
+        let kinds: Vec<_> = self.shared.kinds.lock().values().map(|kind| kind.ready.clone()).collect();
+        for kind in kinds {
+            kind.read_once().await;
+        }
+    }
+
+    /// What is known of a kind. Fails until the kind has been read once.
+    pub fn cache<K: Watched>(&self) -> Result<Arc<Cache<K>>, NotReady> {
+        let cache = self.watched::<K>().ok_or(NotReady::NotWatched(std::any::type_name::<K>()))?;
+        if cache.is_ready() { Ok(cache) } else { Err(NotReady::NotRead(std::any::type_name::<K>())) }
+    }
+
+    /// One object, or `None` if there is none.
+    pub fn get<K: Watched>(&self, key: &Key) -> Result<Option<Arc<K>>, NotReady> {
+        Ok(self.cache::<K>()?.get(key))
+    }
+
+    /// Waits until this kind's watch has shown everything up to a revision: after our own write, so that nobody plans on
+    /// a world older than it.
+    pub async fn catch_up_to<K: Watched>(&self, revision: Revision) -> Result<(), NotReady> {
+        let cache = self.watched::<K>().ok_or(NotReady::NotWatched(std::any::type_name::<K>()))?;
+        cache.seen_at_least(revision).await;
+        Ok(())
+    }
+
+    /// Tells from now on which objects changed.
+    pub fn changes(&self) -> Changes {
+        self.shared.subscribers.subscribe()
+    }
+
+    fn watched<K: Watched>(&self) -> Option<Arc<Cache<K>>> {
+        let kinds = self.shared.kinds.lock();
+        kinds.get(&TypeId::of::<K>())?.cache.clone().downcast().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests;

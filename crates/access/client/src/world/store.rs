@@ -1,0 +1,91 @@
+//! The objects of one kind and the ways to find them. Knows no API and no waiting.
+
+use std::any::Any;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Pod;
+
+use super::{Key, Watched};
+
+#[derive(Debug)]
+pub(super) struct Store<K> {
+    /// In order of namespace, so that one namespace is a range.
+    objects: BTreeMap<Key, Arc<K>>,
+    found_by: HashMap<Trait, BTreeSet<Key>>,
+}
+
+/// What objects can be found by.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Trait {
+    /// The uid of any of its owners.
+    Owner(String),
+    /// The node on which a pod is placed.
+    Node(String),
+    Label(String, String),
+}
+
+impl<K> Default for Store<K> {
+    fn default() -> Self {
+        Self { objects: BTreeMap::new(), found_by: HashMap::new() }
+    }
+}
+
+impl<K: Watched> Store<K> {
+    pub(super) fn get(&self, key: &Key) -> Option<&Arc<K>> {
+        self.objects.get(key)
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = (&Key, &Arc<K>)> {
+        self.objects.iter()
+    }
+
+    pub(super) fn in_namespace<'s>(&'s self, namespace: &'s str) -> impl Iterator<Item = &'s Arc<K>> {
+        let first = Key::new(namespace, "");
+        self.objects
+            .range(first..)
+            .take_while(move |(key, _)| key.namespace == namespace)
+            .map(|(_, object)| object)
+    }
+
+    pub(super) fn with(&self, wanted: &Trait) -> impl Iterator<Item = (&Key, &Arc<K>)> + use<'_, K> {
+        let keys = self.found_by.get(wanted).into_iter().flatten();
+        keys.filter_map(|key| self.objects.get_key_value(key))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Gives what was there before.
+    pub(super) fn put(&mut self, key: Key, object: Arc<K>) -> Option<Arc<K>> {
+        let before = self.remove(&key);
+        for found in traits(&*object) {
+            self.found_by.entry(found).or_default().insert(key.clone());
+        }
+        self.objects.insert(key, object);
+        before
+    }
+
+    pub(super) fn remove(&mut self, key: &Key) -> Option<Arc<K>> {
+        let before = self.objects.remove(key)?;
+        for found in traits(&*before) {
+            if let Some(keys) = self.found_by.get_mut(&found) {
+                keys.remove(key);
+                if keys.is_empty() {
+                    self.found_by.remove(&found);
+                }
+            }
+        }
+        Some(before)
+    }
+}
+
+fn traits<K: Watched>(object: &K) -> Vec<Trait> {
+    let meta = object.meta();
+    let owners = meta.owner_references.iter().flatten().map(|owner| Trait::Owner(owner.uid.clone()));
+    let labels = meta.labels.iter().flatten().map(|(name, value)| Trait::Label(name.clone(), value.clone()));
+    let pod = (object as &dyn Any).downcast_ref::<Pod>();
+    let node = pod.and_then(|pod| pod.spec.as_ref()?.node_name.clone()).map(Trait::Node);
+    owners.chain(labels).chain(node).collect()
+}

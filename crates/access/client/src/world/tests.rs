@@ -1,0 +1,203 @@
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use http::{Request, Response};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube::client::Body;
+use parking_lot::Mutex;
+
+use super::*;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A server that gives these answers one after the other, whatever is asked, and then falls silent.
+struct Script {
+    asked: Arc<Mutex<Vec<String>>>,
+    world: World,
+    clock: Clock,
+}
+
+enum Answer {
+    Events(&'static [&'static str]),
+    /// The stream stays open after these.
+    Stays(&'static [&'static str]),
+    Fails(u16, &'static str),
+    Is(&'static str),
+}
+use Answer::{Events, Fails, Is, Stays};
+
+fn script(answers: Vec<Answer>) -> Script {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let answers = Arc::new(Mutex::new(VecDeque::from(answers)));
+    let heard = asked.clone();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        heard.lock().push(request.uri().to_string());
+        let answer = answers.lock().pop_front();
+        async move {
+            let (code, lines, stays) = match answer {
+                Some(Events(lines)) => (200, lines.join("\n"), false),
+                Some(Stays(lines)) => (200, lines.join("\n") + "\n", true),
+                Some(Is(body)) => (200, body.to_owned(), false),
+                Some(Fails(code, why)) => {
+                    let status = format!(
+                        r#"{{"kind":"Status","status":"Failure","code":{code},"reason":"x","message":"{why}"}}"#
+                    );
+                    (code, status, false)
+                }
+                None => (200, String::new(), true),
+            };
+            let body = futures::StreamExt::chain(
+                futures::stream::iter([Ok::<_, Infallible>(http_body::Frame::data(bytes::Bytes::from(
+                    lines,
+                )))]),
+                futures::stream::poll_fn(move |_| {
+                    if stays { std::task::Poll::Pending } else { std::task::Poll::Ready(None) }
+                }),
+            );
+            let answer = Response::builder().status(code).body(http_body_util::StreamBody::new(body));
+            Ok::<_, Infallible>(answer.unwrap())
+        }
+    });
+    let clock = Clock::manual("2030-01-01T00:00:00Z".parse().unwrap());
+    let world = World::new(crate::in_process(service), clock.clone());
+    Script { asked, world, clock }
+}
+
+impl Script {
+    /// Turns the clock until something holds.
+    async fn until(&self, what: &str, holds: impl Fn(&World) -> bool) {
+        let started = std::time::Instant::now();
+        while !holds(&self.world) {
+            assert!(started.elapsed() < PATIENCE, "still untrue: {what}; asked {:#?}", self.asked.lock());
+            self.clock.advance(Duration::from_secs(1));
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+const MAP_A: &str = r#"{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n","uid":"1","resourceVersion":"3"}}}"#;
+const MAP_B: &str = r#"{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b","namespace":"n","uid":"2","resourceVersion":"6"}}}"#;
+const END_5: &str = r#"{"type":"BOOKMARK","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"resourceVersion":"5","annotations":{"k8s.io/initial-events-end":"true"}}}}"#;
+const END_9: &str = r#"{"type":"BOOKMARK","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}"#;
+const AT_8: &str = r#"{"type":"BOOKMARK","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"resourceVersion":"8"}}}"#;
+const GONE: &str = r#"{"type":"ERROR","object":{"kind":"Status","status":"Failure","code":410,"reason":"Expired","message":"too old"}}"#;
+
+fn names(world: &World) -> Option<Vec<String>> {
+    let cache = world.cache::<ConfigMap>().ok()?;
+    Some(cache.all().iter().map(|map| map.name_any()).collect())
+}
+
+fn knows(expected: &'static [&'static str]) -> impl Fn(&World) -> bool {
+    move |world| names(world).is_some_and(|names| names == expected)
+}
+
+#[tokio::test]
+async fn a_failure_is_not_emptiness() {
+    let script = script(vec![
+        Fails(500, "broken"),
+        // The objects' end never came, so nobody knows whether there are more.
+        Events(&[MAP_A]),
+        Fails(503, "busy"),
+        Stays(&[MAP_A, END_5]),
+    ]);
+    script.world.watch::<ConfigMap>();
+    let asked = script.asked.clone();
+    script
+        .until("all answers were used", |world| {
+            let known = names(world);
+            assert!(
+                known.is_none() || known == Some(vec!["a".to_owned()]),
+                "{known:?} after {}",
+                asked.lock().len()
+            );
+            known.is_some()
+        })
+        .await;
+    assert_eq!(script.asked.lock().len(), 4);
+}
+
+#[tokio::test]
+async fn a_broken_watch_is_resumed_where_it_was() {
+    let script =
+        script(vec![Events(&[MAP_A, END_5]), Events(&[MAP_B, AT_8]), Fails(500, "broken"), Stays(&[])]);
+    script.world.watch::<ConfigMap>();
+    script.until("both are known", knows(&["a", "b"])).await;
+    script.until("the watch was resumed", |_| script.asked.lock().len() == 4).await;
+    let asked = script.asked.lock().clone();
+    let from: Vec<&str> = asked.iter().filter_map(|uri| uri.split("resourceVersion=").nth(1)).collect();
+    assert_eq!(from, ["", "5", "8", "8"]);
+    assert_eq!(script.world.cache::<ConfigMap>().unwrap().seen(), Some(Revision(8)));
+}
+
+#[tokio::test]
+async fn what_the_server_forgot_is_read_again_and_differences_are_told() {
+    let script = script(vec![Events(&[MAP_A, END_5]), Events(&[MAP_B, GONE]), Stays(&[MAP_B, END_9])]);
+    let mut changes = script.world.changes();
+    script.world.watch::<ConfigMap>();
+    script.until("the second reading is known", knows(&["b"])).await;
+    let mut told = Vec::new();
+    while let Some(change) = changes.try_next() {
+        told.push(format!("{} {}", change.kind, change.key));
+    }
+    told.sort();
+    told.dedup();
+    assert_eq!(told, ["ConfigMap n/a", "ConfigMap n/b"]);
+    script.world.catch_up_to::<ConfigMap>(Revision(9)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_stream_lists_is_read_in_pages() {
+    let page = |token: &'static str| Is(token);
+    let script = script(vec![
+        Fails(422, "sendInitialEvents is forbidden"),
+        page(
+            r#"{"apiVersion":"v1","kind":"ConfigMapList","metadata":{"resourceVersion":"5","continue":"t"},"items":[{"metadata":{"name":"a","namespace":"n","uid":"1","resourceVersion":"3"}}]}"#,
+        ),
+        page(
+            r#"{"apiVersion":"v1","kind":"ConfigMapList","metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"c","namespace":"n","uid":"3","resourceVersion":"4"}}]}"#,
+        ),
+        Stays(&[MAP_B]),
+    ]);
+    script.world.watch::<ConfigMap>();
+    script.until("all are known", knows(&["a", "b", "c"])).await;
+    let asked = script.asked.lock().clone();
+    assert!(asked[2].contains("continue=t"), "{asked:#?}");
+    assert!(asked[3].contains("resourceVersion=5"), "{asked:#?}");
+}
+
+#[tokio::test]
+async fn a_kind_is_watched_once_and_no_longer_than_the_world() {
+    static ALIVE: AtomicUsize = AtomicUsize::new(0);
+    struct Guard;
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            ALIVE.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+    let service = tower::service_fn(|_: Request<Body>| {
+        ALIVE.fetch_add(1, Ordering::SeqCst);
+        let guard = Guard;
+        async move {
+            let _guard = guard;
+            std::future::pending::<()>().await;
+            Ok::<_, Infallible>(Response::new(Body::empty()))
+        }
+    });
+    let world =
+        World::new(crate::in_process(service), Clock::manual("2030-01-01T00:00:00Z".parse().unwrap()));
+    world.watch::<Pod>().watch::<Pod>();
+    let also = world.clone();
+    let settle = async |expected: usize| {
+        for _ in 0..1000 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(ALIVE.load(Ordering::SeqCst), expected);
+    };
+    settle(1).await;
+    drop(world);
+    settle(1).await;
+    drop(also);
+    settle(0).await;
+}

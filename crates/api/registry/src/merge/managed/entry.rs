@@ -24,7 +24,7 @@ pub(in super::super) struct Entry {
 impl Entry {
     pub(super) fn of(who: &Who<'_>, fields: FieldSet, time: Option<String>) -> Self {
         Self {
-            manager: who.manager.to_owned(),
+            manager: if who.manager.is_empty() { "unknown" } else { who.manager }.to_owned(),
             operation: who.operation,
             api_version: who.api_version.to_owned(),
             subresource: who.subresource.to_owned(),

@@ -2,9 +2,11 @@
 //! classes and flow control. Made where it is missing; what a user changed stays.
 
 mod facts;
+mod flow;
 mod roles;
 
 use kedge_kinds::Status;
+use kedge_kinds::check::{Mode, check};
 use kedge_store::{Draft, Expect, StoreError, Txn};
 use serde_json::Value;
 
@@ -20,10 +22,11 @@ pub(crate) async fn run(registry: &Registry) -> Result<(), Status> {
     loop {
         let snapshot = registry.store().latest().await.map_err(failure::status)?;
         let mut missing = Vec::new();
-        for object in facts::objects(registry.options())?.into_iter().chain(roles::objects()?) {
-            let (key, object) = prepared(registry, object)?;
+        let now = metadata::time(registry.clock().now());
+        for object in [facts::objects(registry.options(), &now), roles::objects()?, flow::objects(&now)?].concat() {
+            let key = place(registry, &object)?;
             if snapshot.get(&key).is_none() {
-                missing.push((key, object));
+                missing.push((key, prepared(registry, object)?));
             }
         }
         let mut lost = false;
@@ -54,26 +57,41 @@ pub(crate) async fn run(registry: &Registry) -> Result<(), Status> {
     }
 }
 
-/// The object as a creation would store it.
-fn prepared(registry: &Registry, mut object: Value) -> Result<(String, Value), Status> {
-    let version = object::text(&object, &["apiVersion"]);
+fn kind_of(registry: &Registry, object: &Value) -> Result<std::sync::Arc<kedge_kinds::Kind>, Status> {
+    let version = object::text(object, &["apiVersion"]);
     let (group, version) = version.split_once('/').unwrap_or(("", version));
-    let name = object::text(&object, &["kind"]);
+    let name = object::text(object, &["kind"]);
     let catalog = registry.catalog();
     let kind = catalog.by_kind(group, version, name);
-    let kind = kind.ok_or_else(|| Status::internal(format!("{group}/{version} {name} is not served")))?;
-    let strategy = strategy(kind);
+    kind.cloned().ok_or_else(|| Status::internal(format!("{group}/{version} {name} is not served")))
+}
+
+fn place(registry: &Registry, object: &Value) -> Result<String, Status> {
+    let namespace = Some(object::meta_text(object, "namespace")).filter(|namespace| !namespace.is_empty());
+    Ok(key::object(&*kind_of(registry, object)?, namespace, object::meta_text(object, "name")))
+}
+
+/// The object as a creation would store it, its status included: nobody reports one for these.
+fn prepared(registry: &Registry, mut object: Value) -> Result<Value, Status> {
+    let kind = kind_of(registry, &object)?;
+    if let Some(node) = kind.node() {
+        check(node, &mut object, Mode::Whole);
+    }
+    let strategy = strategy(&kind);
+    let status = object.get("status").cloned();
     strategy.default(&mut object);
     metadata::fill(&mut object, registry.clock().now());
     if strategy.counts_generations() {
         object::set_meta(&mut object, "generation", 1);
     }
-    if registry.inner().allocator.concerns(kind) {
+    if registry.inner().allocator.concerns(&kind) {
         registry.inner().allocator.normalise(None, &mut object);
     }
     strategy.prepare_create(&mut object);
-    let namespace = Some(object::meta_text(&object, "namespace")).filter(|namespace| !namespace.is_empty());
-    Ok((key::object(kind, namespace, object::meta_text(&object, "name")), object))
+    if object.get("status").is_none() {
+        object::carry(object::as_map(&mut object), status.as_ref(), "status");
+    }
+    Ok(object)
 }
 
 #[cfg(test)]

@@ -144,3 +144,6 @@ pub(crate) fn refused(patch: &str, why: &str) -> Status {
         ..Details::default()
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -264,3 +264,6 @@ pub(crate) fn live(snapshot: &Snapshot, at: &At) -> Result<Option<Live>, Status>
     let object = parse(&entry)?;
     Ok(Some(Live { key, entry, object }))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,61 @@
-//! Tests of admission.
+//! What the cluster adds to a new object, and what it refuses.
+
+use serde_json::{Value, json};
+
+use crate::testing::{Api, api, pod};
+
+async fn class(api: &Api, resource: &str, name: &str, annotation: &str, more: Value) {
+    let mut object = more;
+    object["metadata"] = json!({"name": name, "annotations": {annotation: "true"}});
+    api.create(resource, "", object).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_pod_gets_an_account_a_priority_and_patience() {
+    let api = api().await;
+    let made = api.create("pods", "default", pod("p")).await.unwrap();
+    let spec = &made["spec"];
+    assert_eq!((&spec["serviceAccountName"], &spec["serviceAccount"]), (&json!("default"), &json!("default")));
+    assert_eq!((&spec["priority"], &spec["preemptionPolicy"]), (&json!(0), &json!("PreemptLowerPriority")));
+    let tolerated: Vec<&Value> = spec["tolerations"].as_array().unwrap().iter().map(|one| &one["key"]).collect();
+    assert_eq!(tolerated, ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]);
+
+    let mut critical = pod("q");
+    critical["spec"]["priorityClassName"] = "system-node-critical".into();
+    critical["spec"]["tolerations"] = json!([{"operator": "Exists"}]);
+    let made = api.create("pods", "default", critical.clone()).await.unwrap();
+    assert_eq!(made["spec"]["priority"], 2_000_001_000);
+    assert_eq!(made["spec"]["tolerations"].as_array().unwrap().len(), 1);
+
+    critical["metadata"]["name"] = "r".into();
+    critical["spec"]["priorityClassName"] = "absent".into();
+    let status = api.create("pods", "default", critical).await.unwrap_err();
+    assert_eq!((status.code, &*status.message), (403, "pods \"r\" is forbidden: no PriorityClass with name absent was found"));
+}
+
+#[tokio::test]
+async fn claims_and_ingresses_get_the_default_class() {
+    let api = api().await;
+    class(&api, "storage.k8s.io/v1/storageclasses", "fast", "storageclass.kubernetes.io/is-default-class", json!({"provisioner": "example.test/p"})).await;
+    class(&api, "networking.k8s.io/v1/ingressclasses", "front", "ingressclass.kubernetes.io/is-default-class", json!({"spec": {"controller": "example.test/c"}})).await;
+    let claim = |name: &str| json!({"metadata": {"name": name}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}});
+    let made = api.create("persistentvolumeclaims", "default", claim("a")).await.unwrap();
+    assert_eq!(made["spec"]["storageClassName"], "fast");
+    let mut none = claim("b");
+    none["spec"]["storageClassName"] = "".into();
+    assert_eq!(api.create("persistentvolumeclaims", "default", none).await.unwrap()["spec"]["storageClassName"], "");
+    let ingress = json!({"metadata": {"name": "i"}, "spec": {"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}}});
+    let made = api.create("networking.k8s.io/v1/ingresses", "default", ingress).await.unwrap();
+    assert_eq!(made["spec"]["ingressClassName"], "front");
+}
+
+#[tokio::test]
+async fn only_one_priority_class_is_everybodys() {
+    let api = api().await;
+    let resource = "scheduling.k8s.io/v1/priorityclasses";
+    let class = |name: &str| json!({"metadata": {"name": name}, "value": 7, "globalDefault": true});
+    api.create(resource, "", class("a")).await.unwrap();
+    let status = api.create(resource, "", class("b")).await.unwrap_err();
+    assert_eq!(status.code, 403);
+    assert_eq!(api.create("pods", "default", pod("p")).await.unwrap()["spec"]["priority"], 7);
+}

@@ -1,12 +1,11 @@
 //! The objects that depend on how this cluster is laid out, and those that are few.
 
-use kedge_kinds::Status;
 use serde_json::{Value, json};
 
 use crate::registry::Options;
 use crate::services::Range;
 
-pub(super) fn objects(options: &Options) -> Result<Vec<Value>, Status> {
+pub(super) fn objects(options: &Options, now: &str) -> Vec<Value> {
     let mut all: Vec<Value> =
         ["default", "kube-system", "kube-public", "kube-node-lease"].map(namespace).into();
     let ranges: Vec<Range> =
@@ -16,6 +15,10 @@ pub(super) fn objects(options: &Options) -> Result<Vec<Value>, Status> {
         all.push(json!({
             "kind": "ServiceCIDR", "apiVersion": "networking.k8s.io/v1", "metadata": {"name": "kubernetes"},
             "spec": {"cidrs": ranges.iter().map(Range::to_string).collect::<Vec<_>>()},
+            "status": {"conditions": [{
+                "type": "Ready", "status": "True", "reason": "", "lastTransitionTime": now,
+                "message": "Kubernetes default Service CIDR is ready",
+            }]},
         }));
         let first = range.first().to_string();
         all.push(json!({
@@ -69,7 +72,7 @@ pub(super) fn objects(options: &Options) -> Result<Vec<Value>, Status> {
             "value": value, "description": description, "preemptionPolicy": "PreemptLowerPriority",
         }));
     }
-    Ok(all)
+    all
 }
 
 fn namespace(name: &str) -> Value {

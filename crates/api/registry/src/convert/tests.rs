@@ -1,1 +1,48 @@
-//! Tests of convert.
+//! There and back again gives the same.
+
+use serde_json::json;
+
+use super::{to_served, to_stored};
+
+#[test]
+fn autoscalers_survive_both_ways() {
+    let kind = kedge_kinds::builtin().by_kind("autoscaling", "v1", "HorizontalPodAutoscaler").unwrap();
+    let v1 = json!({
+        "apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "a"},
+        "spec": {"maxReplicas": 2, "targetCPUUtilizationPercentage": 80},
+        "status": {"currentReplicas": 1},
+    });
+    assert_eq!(to_served(kind, to_stored(kind, v1.clone())), v1);
+    let v2 = json!({
+        "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "a"},
+        "spec": {
+            "maxReplicas": 2,
+            "metrics": [
+                {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}},
+                {"type": "Resource", "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}}},
+                {"type": "Pods", "pods": {"metric": {"name": "hits"}, "target": {"type": "AverageValue", "averageValue": "5"}}},
+                {"type": "Object", "object": {
+                    "describedObject": {"kind": "Service", "name": "s"}, "metric": {"name": "m"},
+                    "target": {"type": "Value", "value": "7"},
+                }},
+            ],
+            "behavior": {"scaleDown": {"stabilizationWindowSeconds": 5}},
+        },
+    });
+    let served = to_served(kind, v2.clone());
+    assert_eq!(served["spec"]["targetCPUUtilizationPercentage"], 80);
+    assert_eq!(served["spec"].get("metrics"), None);
+    assert_eq!(to_stored(kind, served), v2);
+}
+
+#[test]
+fn events_survive_both_ways() {
+    let kind = kedge_kinds::builtin().by_kind("events.k8s.io", "v1", "Event").unwrap();
+    let new = json!({
+        "apiVersion": "events.k8s.io/v1", "kind": "Event", "note": "n", "regarding": {"name": "p"},
+        "reportingController": "c", "deprecatedCount": 3, "reason": "r",
+    });
+    let stored = to_stored(kind, new.clone());
+    assert_eq!((&stored["message"], &stored["count"], &stored["reportingComponent"]), (&json!("n"), &json!(3), &json!("c")));
+    assert_eq!(to_served(kind, stored), new);
+}

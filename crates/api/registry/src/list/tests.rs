@@ -1,1 +1,147 @@
-//! Tests of list.
+//! Pages, revisions and selectors of lists.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::testing::{Api, api, config_map, labelled, pod};
+use crate::{ListQuery, VersionMatch};
+
+async fn three(api: &Api) {
+    for (name, labels) in [("a", json!({"app": "x", "tier": "front"})), ("b", json!({"app": "x"})), ("c", json!({"app": "y"}))] {
+        api.create("configmaps", "default", labelled(config_map(name), labels)).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn selectors_choose() {
+    let api = api().await;
+    three(&api).await;
+    for (labels, fields, expected) in [
+        ("", "", "a b c"),
+        ("app=x", "", "a b"),
+        ("app in (x,y),!tier", "", "b c"),
+        ("app!=x", "", "c"),
+        ("tier", "", "a"),
+        ("", "metadata.name=b", "b"),
+        ("", "metadata.name!=b,metadata.namespace=default", "a c"),
+        ("app=x", "metadata.name=c", ""),
+    ] {
+        let query = ListQuery { labels: labels.to_owned(), fields: fields.to_owned(), ..Default::default() };
+        assert_eq!(api.names("configmaps", "default", query).await.unwrap().join(" "), expected, "{labels} {fields}");
+    }
+    for (resource, labels, fields, message) in [
+        ("configmaps", "app in x", "", "unable to parse requirement: found 'x' expected: '('"),
+        ("configmaps", "app=a b", "", "found 'b', expected: ',' or 'end of string'"),
+        ("configmaps", "", "data.a=b", "\"data.a\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""),
+        ("configmaps", "", "nonsense", "invalid selector: 'nonsense'; can't understand 'nonsense'"),
+        ("pods", "", "spec.image=n", "field label not supported: spec.image"),
+    ] {
+        let query = ListQuery { labels: labels.to_owned(), fields: fields.to_owned(), ..Default::default() };
+        let status = api.names(resource, "default", query).await.unwrap_err();
+        assert_eq!((status.code, &*status.message), (400, message));
+    }
+}
+
+#[tokio::test]
+async fn fields_of_a_kind_can_be_asked_for() {
+    let api = api().await;
+    for (name, node) in [("a", "n1"), ("b", "n2"), ("c", "")] {
+        let mut object = pod(name);
+        if !node.is_empty() {
+            object["spec"]["nodeName"] = node.into();
+        }
+        api.create("pods", "default", object).await.unwrap();
+    }
+    for (fields, expected) in [
+        ("spec.nodeName=n1", "a"),
+        ("spec.nodeName=", "c"),
+        ("spec.nodeName!=n1,status.phase=Pending", "b c"),
+        ("spec.restartPolicy=Never", ""),
+    ] {
+        let query = ListQuery { fields: fields.to_owned(), ..Default::default() };
+        assert_eq!(api.names("pods", "", query).await.unwrap().join(" "), expected, "{fields}");
+    }
+}
+
+#[tokio::test]
+async fn pages_agree_with_each_other() {
+    let api = api().await;
+    three(&api).await;
+    let at = api.at("configmaps", "default", "");
+    let query = |token: &str| ListQuery { limit: Some(1), continue_token: token.to_owned(), ..Default::default() };
+    let first = api.registry.list(&at, &query("")).await.unwrap();
+    assert_eq!(first.remaining, Some(2));
+    api.create("configmaps", "default", config_map("bb")).await.unwrap();
+    api.delete("configmaps", "default", "c").await.unwrap();
+    let second = api.registry.list(&at, &query(&first.continue_token)).await.unwrap();
+    assert_eq!((second.revision, second.remaining), (first.revision, Some(1)));
+    let third = api.registry.list(&at, &query(&second.continue_token)).await.unwrap();
+    assert_eq!((third.remaining, third.continue_token.as_str()), (None, ""));
+    let names: String = third.items.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect();
+    assert!(names.contains("\"name\":\"c\""), "the page is of the first page's time: {names}");
+    let selected = ListQuery { labels: "app".to_owned(), ..query("") };
+    let page = api.registry.list(&at, &selected).await.unwrap();
+    assert_eq!(page.remaining, None);
+    assert!(!page.continue_token.is_empty());
+}
+
+#[tokio::test]
+async fn a_page_that_came_too_late_can_be_had_anew() {
+    let api = api().await;
+    three(&api).await;
+    let at = api.at("configmaps", "default", "");
+    let first = api.registry.list(&at, &ListQuery { limit: Some(1), ..Default::default() }).await.unwrap();
+    api.clock.advance(Duration::from_secs(3600));
+    // The state of that time can still be told from the events since then.
+    let query = ListQuery { limit: Some(1), continue_token: first.continue_token.clone(), ..Default::default() };
+    assert_eq!(api.registry.list(&at, &query).await.unwrap().revision, first.revision);
+    for (token, why) in [
+        ("nonsense", "invalid continue token: continue key is not valid: "),
+        ("eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiIuLi94In0", "invalid continue token: continue key is not valid: "),
+    ] {
+        let query = ListQuery { limit: Some(1), continue_token: token.to_owned(), ..Default::default() };
+        let status = api.registry.list(&at, &query).await.unwrap_err();
+        assert_eq!(status.code, 400);
+        assert!(status.message.starts_with(why), "{}", status.message);
+    }
+    let query = ListQuery { resource_version: "5".to_owned(), continue_token: first.continue_token, ..Default::default() };
+    let status = api.registry.list(&at, &query).await.unwrap_err();
+    assert_eq!(status.message, "specifying resource version is not allowed when using continue");
+}
+
+#[tokio::test]
+async fn revisions_are_exact_or_not_older() {
+    let api = api().await;
+    three(&api).await;
+    let made = api.get("configmaps", "default", "b").await.unwrap();
+    let revision = made["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+    let query = |revision: &str, version_match| ListQuery { resource_version: revision.to_owned(), version_match, ..Default::default() };
+    let names = async |query| api.names("configmaps", "default", query).await.map(|names| names.join(" "));
+    assert_eq!(names(query(&revision, Some(VersionMatch::Exact))).await.unwrap(), "a b");
+    assert_eq!(names(query(&revision, Some(VersionMatch::NotOlderThan))).await.unwrap(), "a b c");
+    assert_eq!(names(query(&revision, None)).await.unwrap(), "a b c");
+    assert_eq!(names(query("0", None)).await.unwrap(), "a b c");
+    let newest = api.registry.store().revision();
+    for (query, code, message) in [
+        (query("999999", None), 504, format!("Timeout: Too large resource version: 999999, current: {newest}")),
+        (query("", Some(VersionMatch::Exact)), 422, "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided".to_owned()),
+        (query("0", Some(VersionMatch::Exact)), 422, "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"".to_owned()),
+        (query("abc", None), 400, "invalid resource version: resourceVersion: Invalid value: \"abc\": strconv.ParseUint: parsing \"abc\": invalid syntax".to_owned()),
+    ] {
+        let status = names(query).await.unwrap_err();
+        assert_eq!((status.code, status.message), (code, message));
+    }
+}
+
+#[tokio::test]
+async fn a_list_is_of_one_moment() {
+    let api = api().await;
+    for at in 0..600 {
+        api.create("configmaps", "default", config_map(&format!("c{at:04}"))).await.unwrap();
+    }
+    let mut list = api.registry.list(&api.at("configmaps", "default", ""), &ListQuery::default()).await.unwrap();
+    list.items.next().unwrap();
+    api.delete("configmaps", "default", "c0599").await.unwrap();
+    assert_eq!(list.items.count(), 599);
+}

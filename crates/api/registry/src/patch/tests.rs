@@ -1,0 +1,71 @@
+//! The four ways to patch, over the whole path.
+
+use serde_json::{Value, json};
+
+use crate::testing::{api, config_map, strictly, write};
+use crate::{Patch, WriteOptions};
+
+fn by(manager: &str) -> WriteOptions {
+    WriteOptions { manager: manager.to_owned(), ..write() }
+}
+
+#[tokio::test]
+async fn every_way_changes_the_object() {
+    let api = api().await;
+    let at = api.at("configmaps", "default", "c");
+    api.create("configmaps", "default", config_map("c")).await.unwrap();
+    for (patch, expected) in [
+        (Patch::Merge(json!({"data": {"a": "1"}})), json!({"a": "1"})),
+        (Patch::Strategic(json!({"data": {"b": "2"}})), json!({"a": "1", "b": "2"})),
+        (Patch::Json(json!([{"op": "remove", "path": "/data/a"}])), json!({"b": "2"})),
+    ] {
+        let written = api.registry.patch(&at, patch, &write()).await.unwrap();
+        assert_eq!(serde_json::from_slice::<Value>(&written.bytes).unwrap()["data"], expected);
+    }
+}
+
+#[tokio::test]
+async fn refuses_what_leads_nowhere() {
+    let api = api().await;
+    api.create("configmaps", "default", config_map("c")).await.unwrap();
+    let at = api.at("configmaps", "default", "c");
+    let absent = api.at("configmaps", "default", "absent");
+    let tried = async |at, patch, options| api.registry.patch(at, patch, options).await.unwrap_err();
+    let options = write();
+    assert_eq!(tried(&absent, Patch::Merge(json!({})), &options).await.code, 404);
+    let stale = tried(&at, Patch::Merge(json!({"metadata": {"resourceVersion": "1"}})), &options).await;
+    assert_eq!(stale.code, 409);
+    let renamed = tried(&at, Patch::Merge(json!({"metadata": {"name": "d"}})), &options).await;
+    assert_eq!((renamed.code, &*renamed.message), (400, "the name of the object (d) does not match the name on the URL (c)"));
+    let strict = strictly();
+    let unknown = tried(&at, Patch::Merge(json!({"dada": 1})), &strict).await;
+    assert_eq!(unknown.code, 422);
+    assert!(unknown.message.ends_with("strict decoding error: unknown field \"dada\""), "{}", unknown.message);
+    let another = tried(&at, Patch::Merge(json!({"kind": "Secret"})), &options).await;
+    assert_eq!(another.code, 422);
+}
+
+#[tokio::test]
+async fn apply_makes_merges_and_conflicts() {
+    let api = api().await;
+    let at = api.at("configmaps", "default", "c");
+    let config = |value: &str| {
+        let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": value}});
+        Patch::Apply { config, force: false }
+    };
+    assert!(api.registry.patch(&at, config("1"), &by("one")).await.unwrap().created);
+    let again = api.registry.patch(&at, config("1"), &by("one")).await.unwrap();
+    assert!(!again.created);
+    let before = api.registry.store().revision();
+    assert_eq!(again.revision, before, "an apply of the same writes nothing");
+    let status = api.registry.patch(&at, config("2"), &by("two")).await.unwrap_err();
+    assert_eq!(status.code, 409);
+    assert_eq!(status.details.unwrap().causes[0].reason, "FieldManagerConflict");
+    let Patch::Apply { config, .. } = config("2") else { unreachable!() };
+    let forced = Patch::Apply { config, force: true };
+    let written = api.registry.patch(&at, forced, &by("two")).await.unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&written.bytes).unwrap()["data"]["a"], "2");
+    let kindless = Patch::Apply { config: json!({"apiVersion": "v1", "metadata": {"name": "c"}}), force: false };
+    let status = api.registry.patch(&at, kindless, &by("one")).await.unwrap_err();
+    assert_eq!((status.code, &*status.message), (400, "invalid object type: /v1, Kind="));
+}

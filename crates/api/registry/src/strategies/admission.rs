@@ -1,8 +1,12 @@
 //! Webhook configurations and admission policies. Their CEL expressions are stored as text here.
 
+mod rules;
+
+use kedge_kinds::field::{Errors, Path};
 use serde_json::{Map, Value};
 
-use super::fields::{each, fill, open};
+use super::fields::{at, each, fill, has, list, open, text};
+use super::names;
 use crate::strategy::Strategy;
 
 struct Webhooks {
@@ -43,6 +47,19 @@ impl Strategy for Webhooks {
         }
     }
 
+    fn validate(&self, configuration: &Value, errors: &mut Errors) {
+        let hooks = list(configuration, "webhooks");
+        for (i, hook) in hooks.iter().enumerate() {
+            let path = Path::root("webhooks");
+            let path = path.index(i);
+            rules::webhook(errors, &path, hook);
+            let name = text(hook, "name");
+            if !name.is_empty() && hooks.iter().take(i).any(|other| text(other, "name") == name) {
+                errors.duplicate(&path.child("name"), &name.into());
+            }
+        }
+    }
+
     fn counts_generations(&self) -> bool {
         true
     }
@@ -61,6 +78,35 @@ impl Strategy for Policies {
         fill(spec, "failurePolicy", "Fail");
         if let Some(constraints) = spec.get_mut("matchConstraints") {
             match_resources(constraints);
+        }
+    }
+
+    fn validate(&self, policy: &Value, errors: &mut Errors) {
+        let (path, spec) = (Path::root("spec"), at(policy, "spec"));
+        let failure = text(spec, "failurePolicy");
+        names::one_of(errors, &path.child("failurePolicy"), failure, &["Fail", "Ignore"]);
+        if has(spec, "paramKind") {
+            for field in ["apiVersion", "kind"] {
+                if text(at(spec, "paramKind"), field).is_empty() {
+                    errors.required(&path.child("paramKind").child(field), "");
+                }
+            }
+        }
+        let (at_match, constraints) = (path.child("matchConstraints"), at(spec, "matchConstraints"));
+        if constraints.is_null() {
+            errors.required(&at_match, "");
+        } else {
+            rules::resources(errors, &at_match, constraints);
+            if list(constraints, "resourceRules").is_empty() {
+                errors.required(&at_match.child("resourceRules"), "");
+            }
+        }
+        if self.mutating {
+            if list(spec, "mutations").is_empty() {
+                errors.required(&path.child("mutations"), "mutations must contain at least one item");
+            }
+        } else {
+            rules::validations(errors, &path, spec);
         }
     }
 
@@ -84,6 +130,20 @@ impl Strategy for PolicyBindings {
         let Some(spec) = open(binding, "spec") else { return };
         if let Some(resources) = spec.get_mut("matchResources") {
             match_resources(resources);
+        }
+    }
+
+    fn validate(&self, binding: &Value, errors: &mut Errors) {
+        let (path, spec) = (Path::root("spec"), at(binding, "spec"));
+        match text(spec, "policyName") {
+            "" => errors.required(&path.child("policyName"), ""),
+            name => names::subdomain(errors, &path.child("policyName"), name),
+        }
+        if has(spec, "matchResources") {
+            rules::resources(errors, &path.child("matchResources"), at(spec, "matchResources"));
+        }
+        if text(binding, "kind") == "ValidatingAdmissionPolicyBinding" {
+            rules::actions(errors, &path.child("validationActions"), spec);
         }
     }
 

@@ -1,5 +1,8 @@
 //! CustomResourceDefinitions. What they define is served elsewhere; here is only whether they make sense.
 
+mod check;
+
+use kedge_kinds::field::Errors;
 use serde_json::{Value, json};
 
 use super::fields::{at, fill, fill_text, flag, list, open, put, text};
@@ -27,6 +30,27 @@ impl Strategy for CustomDefinitions {
 
     fn prepare_create(&self, definition: &mut Value) {
         status(definition);
+    }
+
+    fn prepare_update(&self, new: &mut Value, _old: &Value) {
+        // A new storage version joins those that objects may be stored in.
+        let storage = list(at(new, "spec"), "versions").iter().find(|version| flag(version, "storage"));
+        let Some(name) = storage.map(|version| text(version, "name").to_owned()) else { return };
+        let mut stored = list(at(new, "status"), "storedVersions").to_vec();
+        if !stored.iter().any(|version| *version == name.as_str()) {
+            stored.push(name.into());
+            if let Some(status) = open(new, "status") {
+                put(status, "storedVersions", stored);
+            }
+        }
+    }
+
+    fn validate(&self, definition: &Value, errors: &mut Errors) {
+        check::definition(errors, definition);
+    }
+
+    fn validate_update(&self, new: &Value, old: &Value, errors: &mut Errors) {
+        check::update(errors, new, old);
     }
 
     fn counts_generations(&self) -> bool {

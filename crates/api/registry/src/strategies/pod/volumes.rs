@@ -193,6 +193,10 @@ fn fibre_channel(errors: &mut Errors, path: &Path<'_>, source: &Value) {
     }
 }
 
+pub(in crate::strategies) fn no_backsteps(errors: &mut Errors, path: &Path<'_>, target: &str) {
+    mounts::no_backsteps(errors, path, target);
+}
+
 pub(in crate::strategies) fn host_path(errors: &mut Errors, path: &Path<'_>, source: &Value) {
     const TYPES: &[&str] =
         &["", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"];

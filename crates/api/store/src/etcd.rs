@@ -8,10 +8,10 @@ mod value;
 mod wire;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -65,8 +65,10 @@ impl Default for EtcdOptions {
 pub(crate) struct Etcd {
     client: Client,
     hub: Arc<Hub>,
-    /// Makes the mirror ask etcd how far it has come.
-    ask: Arc<Notify>,
+    /// Others have been seen to write to the same etcd outside of our prefix.
+    shared: Arc<AtomicBool>,
+    /// One tick serves everyone who waits.
+    ticking: tokio::sync::Mutex<()>,
     patience: Duration,
     tasks: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -79,14 +81,20 @@ impl Etcd {
         let client = Client::new(endpoints, &options)?;
         let state = mirror::load(&client).await?;
         let hub = Arc::new(Hub::new(state.clone(), options.ring));
-        let ask = Arc::new(Notify::new());
-        let mirror = Mirror { client: client.clone(), hub: hub.clone(), ask: ask.clone(), state };
+        let shared = Arc::new(AtomicBool::new(false));
+        let mirror = Mirror { client: client.clone(), hub: hub.clone(), shared: shared.clone(), state };
         let tasks = vec![
             tokio::spawn(mirror.run()),
             tokio::spawn(compact(client.clone(), hub.clone(), options.compact_every)),
         ];
-        let etcd =
-            Etcd { client, hub: hub.clone(), ask, patience: options.patience, tasks: Mutex::new(tasks) };
+        let etcd = Etcd {
+            client,
+            hub: hub.clone(),
+            shared,
+            ticking: tokio::sync::Mutex::new(()),
+            patience: options.patience,
+            tasks: Mutex::new(tasks),
+        };
         Ok((hub, etcd))
     }
 
@@ -109,22 +117,30 @@ impl Etcd {
         self.follow(revision).await
     }
 
+    /// Waits until the mirror is at `revision`. Others may write to the same etcd outside of our prefix; their
+    /// revisions come with no event for us, so we make one. (Asking etcd's watch for its progress would be simpler, but
+    /// before 3.4.25 and 3.5.8 it told of progress ahead of the events.)
     async fn follow(&self, revision: Revision) -> Result<(), StoreError> {
         let reached = async {
-            // Others may write to the same etcd outside of our prefix. Their revisions come with no event for us, so
-            // the mirror has to ask. Our own nearly always arrive before that.
-            let mut soon = Duration::from_millis(20);
-            while timeout(soon, self.hub.reached(revision)).await.is_err() {
-                self.ask.notify_one();
-                soon = Duration::from_millis(100);
+            let soon = Duration::from_millis(if self.shared.load(Ordering::Relaxed) { 5 } else { 250 });
+            if timeout(soon, self.hub.reached(revision)).await.is_ok() {
+                return Ok(());
             }
+            let _one_at_a_time = self.ticking.lock().await;
+            if self.hub.revision() < revision {
+                self.client.tick().await?;
+                self.hub.reached(revision).await;
+            }
+            Ok(())
         };
-        timeout(self.patience, reached).await.map_err(|_| StoreError::Etcd {
-            attempt: EtcdAttempt::CatchUp,
-            source: Box::new(tonic::Status::deadline_exceeded(format!(
-                "the mirror is at revision {}, not yet at {revision}",
-                self.hub.revision()
-            ))),
+        timeout(self.patience, reached).await.unwrap_or_else(|_| {
+            Err(StoreError::Etcd {
+                attempt: EtcdAttempt::CatchUp,
+                source: Box::new(tonic::Status::deadline_exceeded(format!(
+                    "the mirror is at revision {}, not yet at {revision}",
+                    self.hub.revision()
+                ))),
+            })
         })
     }
 

@@ -20,6 +20,19 @@ pub(crate) fn group_of(text: &str) -> Option<&str> {
     text.match_indices('/').nth(2).map(|(at, _)| &text[..=at])
 }
 
+/// The first text behind all those that start with `prefix`; none if nothing can be behind them.
+pub(crate) fn behind(prefix: &str) -> Option<String> {
+    let mut text = prefix.to_owned();
+    while let Some(last) = text.pop() {
+        // The range steps over the numbers that are no characters.
+        if let Some(next) = (last..=char::MAX).nth(1) {
+            text.push(next);
+            return Some(text);
+        }
+    }
+    None
+}
+
 impl From<&str> for Key {
     fn from(text: &str) -> Self {
         Key(text.into())
@@ -61,3 +74,6 @@ impl fmt::Debug for Key {
         fmt::Debug::fmt(&self.0, out)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use imbl::OrdMap;
 
-use crate::{Entry, Key, Revision};
+use crate::{Entry, Key, Revision, key};
 
 pub(crate) type Map = OrdMap<Key, Entry>;
 
@@ -44,14 +44,19 @@ impl Snapshot {
         prefix: &'a str,
         after: Option<&'a str>,
     ) -> impl Iterator<Item = (&'a Key, &'a Entry)> + Send + use<'a> {
+        let end = key::behind(prefix);
         let from = match after {
             Some(after) if after >= prefix => Bound::Excluded(after),
             _ => Bound::Included(prefix),
         };
-        self.0
-            .map
-            .range::<_, str>((from, Bound::Unbounded))
-            .take_while(move |(key, _)| key.as_str().starts_with(prefix))
+        let none = end.as_deref().is_some_and(|end| after.is_some_and(|after| after >= end));
+        // With both bounds given the map compares places in the tree, not keys: walking on touches no key's text.
+        let to = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        self.0.map.range::<_, str>(if none {
+            (Bound::Included(prefix), Bound::Excluded(prefix))
+        } else {
+            (from, to)
+        })
     }
 
     /// How many keys start with `prefix`.

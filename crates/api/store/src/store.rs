@@ -21,7 +21,7 @@ pub struct Store {
 enum Engine {
     Memory(Memory),
     Embedded(Embedded),
-    Etcd(Etcd),
+    Etcd(Box<Etcd>),
 }
 
 impl Store {
@@ -41,7 +41,7 @@ impl Store {
     /// A store whose truth is an etcd cluster, shared with other servers; this one holds a mirror of it.
     pub async fn etcd(endpoints: &[String], options: EtcdOptions) -> Result<Store, StoreError> {
         let (hub, etcd) = Etcd::connect(endpoints, options).await?;
-        Ok(Store { hub, engine: Arc::new(Engine::Etcd(etcd)) })
+        Ok(Store { hub, engine: Arc::new(Engine::Etcd(Box::new(etcd))) })
     }
 
     /// What is published at this moment; never waits.

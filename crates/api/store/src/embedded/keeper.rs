@@ -184,18 +184,22 @@ impl Keeper {
     fn recycle(&self, during: Segment) -> Result<(), StoreError> {
         let needless: Vec<Segment> =
             self.inner.lock().ended.extract_if(.., |ended| ended.sequence < during.sequence).collect();
+        let mut spares = Vec::new();
         for segment in needless {
             let path = self.folder.segment(segment.sequence);
             let usual = self.folder.open(&path)?.size().is_ok_and(|size| size == self.segment_bytes);
-            if usual && self.inner.lock().spares.len() < SPARES {
+            if usual && self.inner.lock().spares.len() + spares.len() < SPARES {
                 let spare = self.spare_name();
                 self.folder.rename(&path, &spare)?;
-                self.inner.lock().spares.push(spare);
+                spares.push(spare);
             } else {
                 self.folder.remove(&path)?;
             }
         }
-        self.folder.sync()
+        // Written over only once its old name is durably gone, or a crash could bring back that name with new content.
+        self.folder.sync()?;
+        self.inner.lock().spares.append(&mut spares);
+        Ok(())
     }
 
     fn spare_name(&self) -> PathBuf {

@@ -66,10 +66,19 @@ fn replay_all(
     state: &mut State,
     mut seen: impl FnMut(Vec<Event>),
 ) -> Result<(Log, Vec<Segment>), StoreError> {
-    let start = state.revision;
-    let (mut ended, mut last, mut grown) = (Vec::new(), None::<Replayed>, 0);
+    let mut headers = Vec::with_capacity(sequences.len());
     for sequence in sequences {
         let path = folder.segment(*sequence);
+        let header = snapshot_file::header(&*folder.open(&path)?, FileKind::Segment, &path)?;
+        headers.push(Segment { sequence: *sequence, base: header.revision });
+    }
+    // Segments whose whole content is in the snapshot may be half recycled: some gone, some not.
+    let needed = headers.iter().rposition(|segment| segment.base <= state.revision).unwrap_or(0);
+    let mut ended = headers[..needed].to_vec();
+    let (mut last, mut grown) = (None::<Replayed>, 0);
+    for sequence in &sequences[needed..] {
+        let path = folder.segment(*sequence);
+        let start = state.revision;
         let next = replay(folder, &path, state, &mut seen)?;
         let follows = match &last {
             None => next.header.revision <= start,

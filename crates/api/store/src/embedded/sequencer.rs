@@ -137,6 +137,15 @@ impl Sequencer {
         }
     }
 
+    /// The writer is gone. Whoever waits for it is told by its channel's end; whoever comes later is refused.
+    pub(crate) fn abandon(&self) {
+        let mut inner = self.inner.lock();
+        inner.stopped.get_or_insert(StoreError::Stopped { why: Stop::Died });
+        let waiting = std::mem::take(&mut inner.waiting);
+        drop(inner);
+        drop(waiting);
+    }
+
     pub(crate) fn close(&self) {
         self.inner.lock().stopped.get_or_insert(StoreError::Stopped { why: Stop::Closed });
         self.filled.notify_one();

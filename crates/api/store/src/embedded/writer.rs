@@ -84,6 +84,12 @@ impl Writer {
     }
 }
 
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.sequencer.abandon();
+    }
+}
+
 impl Counters {
     fn synced(&self, took: Duration) {
         let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);

@@ -13,12 +13,15 @@ use tonic_prost::ProstCodec;
 
 use super::value::{self, number};
 use super::wire::{
-    CompactionRequest, CompactionResponse, KeyValue, RangeRequest, RangeResponse, ResponseHeader, TxnRequest,
-    TxnResponse, WatchRequest, WatchResponse,
+    CompactionRequest, CompactionResponse, KeyValue, PutRequest, RangeRequest, RangeResponse, RequestOp,
+    ResponseHeader, TxnRequest, TxnResponse, WatchRequest, WatchResponse, request_op,
 };
 use super::{EtcdOptions, EtcdTls};
 use crate::error::{EtcdAttempt, StoreError};
 use crate::{Entry, Key, Revision};
+
+/// The key of events that mean nothing; no entry.
+pub(crate) const TICK: &str = "/.tick";
 
 /// What etcd takes in one request unless told otherwise.
 const REQUEST_LIMIT: usize = 1 << 20;
@@ -91,6 +94,13 @@ impl Client {
         let answer =
             self.range(RangeRequest { key, keys_only: true, limit: 1, ..Default::default() }).await?;
         Ok(revision(answer.header.as_ref()))
+    }
+
+    /// Makes an event under our prefix that means nothing but its revision.
+    pub(crate) async fn tick(&self) -> Result<(), StoreError> {
+        let put = PutRequest { key: self.key(&TICK.into()), ..Default::default() };
+        let success = vec![RequestOp { request: Some(request_op::Request::Put(put)) }];
+        self.txn(TxnRequest { success, ..Default::default() }).await.map(|_| ())
     }
 
     pub(crate) async fn compact(&self, at: Revision) -> Result<(), StoreError> {

@@ -2,17 +2,16 @@
 //! goes on where it was. Writes nothing to etcd.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures::stream;
-use tokio::sync::{Notify, mpsc};
+use futures::future::ready;
+use futures::{StreamExt, stream};
 
-use super::client::{self, Client};
+use super::client::{self, Client, TICK};
 use super::value::{self, number};
-use super::wire::{
-    EventType, RangeRequest, WatchCreateRequest, WatchEvent, WatchProgressRequest, WatchRequest,
-    WatchResponse, watch_request::Request,
-};
+use super::wire::watch_request::Request;
+use super::wire::{EventType, RangeRequest, WatchCreateRequest, WatchEvent, WatchRequest, WatchResponse};
 use crate::error::{EtcdAttempt, StoreError};
 use crate::snapshot::State;
 use crate::watch::Hub;
@@ -26,7 +25,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 pub(crate) struct Mirror {
     pub(crate) client: Client,
     pub(crate) hub: Arc<Hub>,
-    pub(crate) ask: Arc<Notify>,
+    /// Set when a revision passes that has no event for us.
+    pub(crate) shared: Arc<AtomicBool>,
     pub(crate) state: State,
 }
 
@@ -55,7 +55,7 @@ pub(crate) async fn load(client: &Client) -> Result<State, StoreError> {
             // The pages that follow are read at the revision of the first.
             state.revision = client::revision(page.header.as_ref());
         }
-        for kv in &page.kvs {
+        for kv in page.kvs.iter().filter(|kv| client.our_key(kv).as_str() != TICK) {
             let (key, entry) = client.entry(kv)?;
             apply::put(&mut state, key, entry);
         }
@@ -91,29 +91,15 @@ impl Mirror {
     async fn follow(&mut self) -> Broken {
         let (key, range_end) = self.client.bounds();
         let start_revision = number(self.state.revision.next());
-        let (sender, receiver) = mpsc::channel(4);
         let create = Request::Create(WatchCreateRequest { key, range_end, start_revision });
-        if sender.send(WatchRequest { request: Some(create) }).await.is_err() {
-            return Broken::Off(ended());
-        }
-        let requests = stream::unfold(receiver, |mut receiver| async {
-            receiver.recv().await.map(|next| (next, receiver))
-        });
+        // One request, and then the stream stays open: its end would end the watch.
+        let requests = stream::once(ready(WatchRequest { request: Some(create) })).chain(stream::pending());
         let mut answers = match self.client.watch(requests).await {
             Ok(answers) => answers,
             Err(error) => return Broken::Off(error),
         };
         loop {
-            let answer = tokio::select! {
-                answer = answers.message() => answer,
-                () = self.ask.notified() => {
-                    let progress = Request::Progress(WatchProgressRequest {});
-                    // If the queue is full, one is on its way already.
-                    let _ = sender.try_send(WatchRequest { request: Some(progress) });
-                    continue;
-                }
-            };
-            match answer {
+            match answers.message().await {
                 Ok(Some(answer)) => {
                     if let Err(broken) = self.take(answer) {
                         return broken;
@@ -138,25 +124,19 @@ impl Mirror {
             let source = Box::new(tonic::Status::aborted(answer.cancel_reason));
             return Err(Broken::Off(StoreError::Etcd { attempt: EtcdAttempt::Watch, source }));
         }
-        if answer.created {
-            return Ok(());
-        }
+        // Also the answer that the watch was created, and etcd's own reports of progress, which we do not ask for.
         if answer.events.is_empty() {
-            // An answer to a question about progress: everything up to here has been sent.
-            let reached = client::revision(answer.header.as_ref());
-            if reached > self.state.revision {
-                self.state.revision = reached;
-                self.hub.publish(Arc::new(self.state.clone()), Vec::new(), 0);
-            }
             return Ok(());
         }
         let (mut events, mut commits) = (Vec::with_capacity(answer.events.len()), 0);
         let same = |one: &WatchEvent, other: &WatchEvent| at(one) == at(other);
         for txn in answer.events.chunk_by(same) {
             let revision = txn.first().map_or(Revision::ZERO, at);
-            // Some versions of etcd have told of progress too early. Nothing is lost by loading anew.
             if revision <= self.state.revision {
                 return Err(Broken::Gap);
+            }
+            if revision != self.state.revision.next() {
+                self.shared.store(true, Ordering::Relaxed);
             }
             events.extend(txn.iter().filter_map(|event| self.apply(event, revision)));
             self.state.revision = revision;
@@ -167,7 +147,7 @@ impl Mirror {
     }
 
     fn apply(&mut self, event: &WatchEvent, revision: Revision) -> Option<Event> {
-        let kv = event.kv.as_ref()?;
+        let kv = event.kv.as_ref().filter(|kv| self.client.our_key(kv).as_str() != TICK)?;
         let (key, change) = match event.r#type() {
             EventType::Delete => {
                 let key = self.client.our_key(kv);

@@ -179,23 +179,18 @@ pub(crate) struct WatchCreateRequest {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct WatchProgressRequest {}
-
-#[derive(Clone, PartialEq, Message)]
 pub(crate) struct WatchRequest {
-    #[prost(oneof = "watch_request::Request", tags = "1, 3")]
+    #[prost(oneof = "watch_request::Request", tags = "1")]
     pub(crate) request: Option<watch_request::Request>,
 }
 
 pub(crate) mod watch_request {
-    use super::{Oneof, WatchCreateRequest, WatchProgressRequest};
+    use super::{Oneof, WatchCreateRequest};
 
     #[derive(Clone, PartialEq, Oneof)]
     pub(crate) enum Request {
         #[prost(message, tag = "1")]
         Create(WatchCreateRequest),
-        #[prost(message, tag = "3")]
-        Progress(WatchProgressRequest),
     }
 }
 
@@ -215,10 +210,6 @@ pub(crate) struct WatchEvent {
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct WatchResponse {
-    #[prost(message, optional, tag = "1")]
-    pub(crate) header: Option<ResponseHeader>,
-    #[prost(bool, tag = "3")]
-    pub(crate) created: bool,
     #[prost(bool, tag = "4")]
     pub(crate) canceled: bool,
     #[prost(int64, tag = "5")]

@@ -9,6 +9,7 @@ mod etcd;
 mod faults;
 mod log;
 mod model;
+mod powerloss;
 
 use std::path::Path;
 use std::time::Duration;

@@ -86,7 +86,8 @@ fn plain(text: &str) -> String {
             (r"in record \(\d+\)", "in record (<revision>)"),
             // How the stock server's language prints its own types says nothing about the API.
             (r#"Invalid value: "(?:\{|map\[)(?:[^"\\]|\\.)*""#, r#"Invalid value: "<object>""#),
-            (r"Invalid value: \{.*?\}: ", "Invalid value: <object>: "),
+            (r"Invalid value: (?:\{.*?\}|\[.*?\]): ", "Invalid value: <object>: "),
+            (r"Duplicate value: \{[^{}]*\}", "Duplicate value: <object>"),
             (r#" in scheme "[^"]*""#, ""),
             (r"Go struct field \w+\.(\S+) of type [^\s,]+", "Go struct field <type>.$1 of type <type>"),
             (r"map\[[^\]]*\]", "<object>"),

@@ -56,6 +56,11 @@ fn replaces_what_is_the_servers_own_choice_and_nothing_else() {
             json!({"message": r#"patch: Invalid value: "<object>": unknown"#}),
         ),
         (
+            "parts of an object in a message",
+            json!({"message": r#"a: Invalid value: [{"b":1}]: no, c: Duplicate value: {"D":1}"#}),
+            json!({"message": "a: Invalid value: <object>: no, c: Duplicate value: <object>"}),
+        ),
+        (
             "types of a language",
             json!({"message": "into Go struct field PodSpec.spec.containers of type []v1.Container"}),
             json!({"message": "into Go struct field <type>.spec.containers of type <type>"}),

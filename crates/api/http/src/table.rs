@@ -155,15 +155,16 @@ impl Table {
 
     /// One object as a table of one row.
     pub fn one(&self, object: &[u8]) -> Result<Bytes, serde_json::Error> {
-        self.event(object, true)
+        self.event(object, true, self.now)
     }
 
-    /// An object of a watch event as a table of one row. Only the first event of a watch names the columns.
-    pub fn event(&self, object: &[u8], first: bool) -> Result<Bytes, serde_json::Error> {
+    /// An object of a watch event as a table of one row. Only the first event of a watch names the columns. A watch
+    /// outlives the moment of its request, so each event brings its own.
+    pub fn event(&self, object: &[u8], first: bool, now: Timestamp) -> Result<Bytes, serde_json::Error> {
         let meta = ListMeta { resource_version: partial::revision(object)?, ..ListMeta::default() };
         let mut out = Vec::with_capacity(1024);
         self.head(&meta, first, &mut out);
-        self.row(object, &mut out)?;
+        Self { now, ..*self }.row(object, &mut out)?;
         out.extend_from_slice(b"]}");
         Ok(out.into())
     }

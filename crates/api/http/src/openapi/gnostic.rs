@@ -91,12 +91,16 @@ impl Message {
     /// All `x-…` fields of a JSON object.
     fn extensions_of(&mut self, tag: u32, value: &Value) {
         for (name, extension) in fields(value).filter(|(name, _)| name.starts_with("x-")) {
-            let mut any = Message::default();
-            // YAML is what the field holds; JSON is YAML.
-            any.text(2, &extension.to_string());
-            self.message(tag, &named(name, &any));
+            self.message(tag, &named(name, &yaml(extension)));
         }
     }
+}
+
+/// `Any`: a value as YAML. JSON is YAML.
+fn yaml(value: &Value) -> Message {
+    let mut any = Message::default();
+    any.text(2, &value.to_string());
+    any
 }
 
 fn fields(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
@@ -194,6 +198,9 @@ fn schema(value: &Value) -> Message {
     message.text_of(1, &value["$ref"]);
     message.text_of(2, &value["format"]);
     message.texts_of(19, &value["required"]);
+    for word in value["enum"].as_array().into_iter().flatten() {
+        message.message(20, &yaml(word));
+    }
     if value["additionalProperties"].is_object() {
         message.message(21, &wrapped(1, &schema(&value["additionalProperties"])));
     }

@@ -6,6 +6,8 @@ use kedge_kinds::schema::{Field, ListType, ObjectType, Schemas, Shape};
 use kedge_kinds::{Kind, builtin};
 use serde_json::{Map, Value, json};
 
+use super::enums::words;
+
 /// Which version of OpenAPI is written. They differ in where definitions lie and in unions, which v2 doesn't have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
@@ -138,7 +140,7 @@ impl<'k> Definitions<'k> {
         let properties: Map<String, Value> = object
             .fields
             .iter()
-            .map(|field| (field.name.to_string(), property(schemas, field, style)))
+            .map(|field| (field.name.to_string(), property(schemas, object, field, style)))
             .collect();
         if !properties.is_empty() {
             schema.insert("properties".to_owned(), properties.into());
@@ -154,7 +156,7 @@ impl<'k> Definitions<'k> {
 }
 
 /// A field's shape with what merging needs to know of it.
-fn property(schemas: &Schemas, field: &Field, style: Style) -> Value {
+fn property(schemas: &Schemas, object: &ObjectType, field: &Field, style: Style) -> Value {
     let mut extra = Map::new();
     if matches!(field.shape, Shape::List(_)) {
         match &field.list {
@@ -188,6 +190,10 @@ fn property(schemas: &Schemas, field: &Field, style: Style) -> Value {
         extra.insert("x-kubernetes-patch-strategy".to_owned(), strategies.join(",").into());
     }
     let mut schema = shape(schemas, &field.shape, style);
+    if let Some(words) = words(&object.name, &field.name) {
+        let of = if matches!(field.shape, Shape::List(_)) { &mut schema["items"] } else { &mut schema };
+        of["enum"] = words.into();
+    }
     if extra.is_empty() {
         return schema;
     }

@@ -82,6 +82,8 @@ fn kubectl_finds_what_it_looks_for() {
             "x-kubernetes-patch-merge-key": "name", "x-kubernetes-patch-strategy": "merge"})
     );
     assert_eq!(schemas["io.k8s.api.core.v1.PodSpec"]["required"], json!(["containers"]));
+    let policy = &schemas["io.k8s.api.core.v1.PodSpec"]["properties"]["restartPolicy"];
+    assert_eq!(policy, &json!({"type": "string", "enum": ["Always", "Never", "OnFailure"]}));
 }
 
 #[test]

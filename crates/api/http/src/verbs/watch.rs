@@ -60,7 +60,8 @@ pub(super) async fn watch(api: &Arc<Api>, mut call: Call) -> Result<Answer, Stat
         api: api.clone(),
         call,
     };
-    let pieces = stream::unfold(stream, |mut stream| async move { stream.piece().await.map(|piece| (piece, stream)) });
+    let pieces =
+        stream::unfold(stream, |mut stream| async move { stream.piece().await.map(|piece| (piece, stream)) });
     Ok(answer::of(200, "application/json", Body::live(pieces)))
 }
 
@@ -140,7 +141,7 @@ impl Stream {
             WatchKind::InitialEventsEnd(revision) => return self.write_bookmark(revision, true, out),
         };
         let rendered = match (self.call.output.rendering, &self.table) {
-            (_, Some(table)) => table.event(&event.bytes, self.first),
+            (_, Some(table)) => table.event(&event.bytes, self.first, self.api.clock().now()),
             (Rendering::Metadata(version), None) => partial::object(&event.bytes, version),
             (Rendering::Whole | Rendering::Table(_), None) => Ok(event.bytes.clone()),
         };
@@ -157,13 +158,15 @@ impl Stream {
     }
 
     fn write_bookmark(&mut self, revision: Revision, initial_end: bool, out: &mut BytesMut) {
-        let mut metadata = json!({ "resourceVersion": revision.to_string(), "creationTimestamp": null });
+        let mut metadata = json!({ "resourceVersion": revision.to_string() });
         if initial_end {
             metadata["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
         }
         let kind = &self.call.at.kind;
         let object = match self.call.output.rendering {
-            Rendering::Whole => json!({ "kind": *kind.kind, "apiVersion": kind.gv.to_string(), "metadata": metadata }),
+            Rendering::Whole => {
+                json!({ "kind": *kind.kind, "apiVersion": kind.gv.to_string(), "metadata": metadata })
+            }
             Rendering::Metadata(version) => {
                 json!({ "kind": "PartialObjectMetadata", "apiVersion": version.api_version(), "metadata": metadata })
             }
@@ -181,7 +184,9 @@ impl Stream {
 
     /// Once the stream has begun, a failure is its last event.
     fn fail(&mut self, status: &Status, out: &mut BytesMut) {
-        out.extend_from_slice(json!({ "type": "ERROR", "object": status.to_object() }).to_string().as_bytes());
+        out.extend_from_slice(
+            json!({ "type": "ERROR", "object": status.to_object() }).to_string().as_bytes(),
+        );
         out.extend_from_slice(b"\n");
         self.done = true;
     }

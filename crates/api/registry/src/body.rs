@@ -58,12 +58,8 @@ pub(crate) fn version_of_patched(kind: &Kind, object: &mut Value) -> Result<(), 
     }
 }
 
-/// An apply must say what it applies, and where.
+/// An applied configuration belongs where the path says; what it is, is checked with its fields.
 pub(crate) fn applied(at: &At, object: &mut Value) -> Result<(), Status> {
-    let (version, kind) = (object::text(object, &["apiVersion"]), object::text(object, &["kind"]));
-    if *version != *at.kind.gv.to_string() || *kind != *at.kind.kind {
-        return Err(Status::bad_request(format!("invalid object type: {version}, Kind={kind}")));
-    }
     namespace(at, object)?;
     if object::meta_text(object, "name").is_empty() {
         object::set_meta(object, "name", at.name.as_deref().unwrap_or_default());

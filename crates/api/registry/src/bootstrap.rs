@@ -11,7 +11,7 @@ use kedge_store::{Draft, Expect, StoreError, Txn};
 use serde_json::Value;
 
 use crate::encode::encode;
-use crate::registry::Registry;
+use crate::registry::{Registry, parse};
 use crate::strategies::strategy;
 use crate::{failure, key, metadata, object};
 
@@ -23,26 +23,30 @@ pub(crate) async fn run(registry: &Registry) -> Result<(), Status> {
         let snapshot = registry.store().latest().await.map_err(failure::status)?;
         let mut missing = Vec::new();
         let now = metadata::time(registry.clock().now());
-        for object in [facts::objects(registry.options(), &now), roles::objects()?, flow::objects(&now)?].concat() {
+        for object in
+            [facts::objects(registry.options(), &now), roles::objects()?, flow::objects(&now)?].concat()
+        {
             let key = place(registry, &object)?;
-            if snapshot.get(&key).is_none() {
-                missing.push((key, prepared(registry, object)?));
+            match snapshot.get(&key) {
+                None => missing.push((key, Expect::Absent, prepared(registry, object)?)),
+                Some(entry) => {
+                    let mut live = parse(entry)?;
+                    if moved(&mut live, &object) {
+                        missing.push((key, Expect::At(entry.modified()), live));
+                    }
+                }
             }
         }
         let mut lost = false;
         for part in missing.chunks(TOGETHER) {
             let mut txn = Txn::new();
-            for (key, object) in part {
+            for (key, expect, object) in part {
                 let mut object = object.clone();
-                if key.starts_with("/registry/services/") {
+                if key.starts_with("/registry/services/") && *expect == Expect::Absent {
                     txn = registry.inner().allocator.allocate(&snapshot, None, &mut object, txn)?;
                 }
                 let encoded = encode(&object);
-                txn = txn.put(
-                    key.as_str(),
-                    Expect::Absent,
-                    Draft::with_revision_at(encoded.bytes, encoded.hole),
-                );
+                txn = txn.put(key.as_str(), *expect, Draft::with_revision_at(encoded.bytes, encoded.hole));
             }
             match registry.store().commit(txn).await {
                 Ok(_) => {}
@@ -55,6 +59,21 @@ pub(crate) async fn run(registry: &Registry) -> Result<(), Status> {
             return Ok(());
         }
     }
+}
+
+/// Where the server itself is reached follows its address; everything else is the user's once it is there.
+fn moved(live: &mut Value, object: &Value) -> bool {
+    if object::meta_text(object, "name") != "kubernetes" {
+        return false;
+    }
+    let mut changed = false;
+    for field in ["subsets", "endpoints", "ports"] {
+        if let Some(wanted) = object.get(field).filter(|wanted| live.get(field) != Some(wanted)) {
+            object::as_map(live).insert(field.to_owned(), wanted.clone());
+            changed = true;
+        }
+    }
+    changed
 }
 
 fn kind_of(registry: &Registry, object: &Value) -> Result<std::sync::Arc<kedge_kinds::Kind>, Status> {

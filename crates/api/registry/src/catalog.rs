@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use kedge_kinds::{GroupVersion, Kind};
 
-type Name = (Arc<str>, Arc<str>, Arc<str>);
+/// By group, version and last name; nested, so that looking something up builds no key.
+type Names = HashMap<Arc<str>, HashMap<Arc<str>, HashMap<Arc<str>, usize>>>;
 
 #[derive(Debug, Default)]
 pub struct Catalog {
     kinds: Vec<Arc<Kind>>,
-    by_plural: HashMap<Name, usize>,
-    by_kind: HashMap<Name, usize>,
+    by_plural: Names,
+    by_kind: Names,
 }
 
 impl Catalog {
@@ -23,21 +24,24 @@ impl Catalog {
 
     pub fn of(kinds: impl IntoIterator<Item = Arc<Kind>>) -> Self {
         let kinds: Vec<Arc<Kind>> = kinds.into_iter().collect();
-        let name =
-            |kind: &Kind, last: &Arc<str>| (kind.gv.group.clone(), kind.gv.version.clone(), last.clone());
-        let by_plural = kinds.iter().enumerate().map(|(at, kind)| (name(kind, &kind.plural), at)).collect();
-        let by_kind = kinds.iter().enumerate().map(|(at, kind)| (name(kind, &kind.kind), at)).collect();
+        let (mut by_plural, mut by_kind) = (Names::new(), Names::new());
+        for (at, kind) in kinds.iter().enumerate() {
+            for (names, last) in [(&mut by_plural, &kind.plural), (&mut by_kind, &kind.kind)] {
+                let versions = names.entry(kind.gv.group.clone()).or_default();
+                versions.entry(kind.gv.version.clone()).or_default().insert(last.clone(), at);
+            }
+        }
         Self { kinds, by_plural, by_kind }
     }
 
     /// By the names in a path: `("apps", "v1", "deployments")`.
     pub fn kind(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
-        self.kinds.get(*self.by_plural.get(&(group.into(), version.into(), plural.into()))?)
+        self.kinds.get(*self.by_plural.get(group)?.get(version)?.get(plural)?)
     }
 
     /// By the names in an object: `("apps", "v1", "Deployment")`.
     pub fn by_kind(&self, group: &str, version: &str, kind: &str) -> Option<&Arc<Kind>> {
-        self.kinds.get(*self.by_kind.get(&(group.into(), version.into(), kind.into()))?)
+        self.kinds.get(*self.by_kind.get(group)?.get(version)?.get(kind)?)
     }
 
     /// Every served version of every kind, in discovery's order.

@@ -73,7 +73,7 @@ impl Registry {
     ) -> Result<Written, Status> {
         let snapshot = self.inner().store.snapshot();
         let snapshot = self.seeing_namespace(at, snapshot).await?;
-        let generated = self.prepare_create(&snapshot, at, &mut object, options, &mut warnings)?;
+        let generated = self.prepare_create(&snapshot, at, &mut object, &mut warnings)?;
         self.commit_new(at, object, generated, snapshot, options, warnings).await
     }
 
@@ -121,7 +121,6 @@ impl Registry {
         snapshot: &Snapshot,
         at: &At,
         object: &mut Value,
-        options: &WriteOptions,
         warnings: &mut Vec<String>,
     ) -> Result<Option<String>, Status> {
         let strategy = strategy(&at.kind);

@@ -17,6 +17,8 @@ use crate::{failure, key, metadata, object};
 
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
+/// Namespaces without which there is no cluster.
+const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 /// What a deletion answers.
 #[derive(Clone, Debug)]
@@ -50,6 +52,9 @@ impl Registry {
         for _ in 0..ATTEMPTS {
             let live = live(&snapshot, at)?.ok_or_else(|| Status::not_found(&at.kind, name))?;
             self.expected(at, &live, delete)?;
+            if is_namespace(&at.kind) && IMMORTAL.contains(&name) {
+                return Err(Status::forbidden(&at.kind, name, "this namespace may not be deleted"));
+            }
             let step = step(&at.kind, &live.object, delete, self.inner().clock.now());
             match self.take(at, &live, step, options).await? {
                 Ok(deleted) => return Ok(deleted),

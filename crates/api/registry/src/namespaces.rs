@@ -1,19 +1,18 @@
 //! Namespaces: whether one takes new objects, and the small worker that gives each its default ServiceAccount and
 //! empties and removes those that are being deleted. A controller of its own takes the worker's place later.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kedge_kinds::{Cause, Kind, Status};
-use kedge_store::{Change, Revision, Snapshot, Watch};
+use kedge_store::{Change, Entry, Revision, Snapshot, Watch};
 use parking_lot::Mutex;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::registry::Registry;
 use crate::request::{At, DeleteOptions, Propagation, WriteOptions};
 use crate::update::Outcome;
-use crate::{failure, key, object};
+use crate::{failure, key, object, selection};
 
 /// The one finalizer that the worker is asked to clear.
 const FINALIZER: &str = "kubernetes";
@@ -37,16 +36,10 @@ impl Nudge {
     }
 }
 
-#[derive(Deserialize)]
-struct Phase {
-    #[serde(default)]
-    metadata: PhaseMetadata,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct PhaseMetadata {
-    deletion_timestamp: Option<String>,
+/// The kind of namespaces themselves.
+fn kind() -> Option<&'static Arc<Kind>> {
+    static KIND: OnceLock<Option<&'static Arc<Kind>>> = OnceLock::new();
+    *KIND.get_or_init(|| kedge_kinds::builtin().by_kind("", "v1", "Namespace"))
 }
 
 /// The revision at which the namespace takes new objects, or why it doesn't.
@@ -56,15 +49,11 @@ pub(crate) fn open(
     name: &str,
     namespace: &str,
 ) -> Result<Revision, Status> {
+    let namespaces = self::kind().ok_or_else(|| Status::internal("namespaces are not served"))?;
     let Some(entry) = snapshot.get(&key::namespace(namespace)) else {
-        let kinds = kedge_kinds::builtin();
-        return Err(match kinds.by_kind("", "v1", "Namespace") {
-            Some(namespaces) => Status::not_found(namespaces, namespace),
-            None => Status::internal("namespaces are not served"),
-        });
+        return Err(Status::not_found(namespaces, namespace));
     };
-    let leaving = entry.memo(|bytes| Leaving(is_leaving(bytes)));
-    if !leaving.0 {
+    if !selection::is_deleting(namespaces, entry) {
         return Ok(entry.modified());
     }
     let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
@@ -79,11 +68,8 @@ pub(crate) fn open(
     Err(status)
 }
 
-/// Remembered with a namespace's entry.
-struct Leaving(bool);
-
-fn is_leaving(bytes: &[u8]) -> bool {
-    serde_json::from_slice::<Phase>(bytes).is_ok_and(|phase| phase.metadata.deletion_timestamp.is_some())
+fn is_leaving(entry: &Entry) -> bool {
+    kind().is_some_and(|namespaces| selection::is_deleting(namespaces, entry))
 }
 
 /// Starts the worker. It ends when the store does, or when the registry is dropped.
@@ -93,7 +79,7 @@ pub(crate) fn spawn(registry: &Registry) -> Result<(), Status> {
         registry.store().watch("/registry/namespaces/", snapshot.revision()).map_err(failure::status)?;
     let known = snapshot.range("/registry/namespaces/", None);
     let known: Vec<(Arc<str>, bool)> =
-        known.filter_map(|(key, entry)| Some((name_of(key.as_str())?, is_leaving(entry.bytes())))).collect();
+        known.filter_map(|(key, entry)| Some((name_of(key.as_str())?, is_leaving(entry)))).collect();
     tokio::spawn(work(registry.clone(), watch, known));
     Ok(())
 }
@@ -113,7 +99,7 @@ async fn work(registry: Registry, mut watch: Watch, known: Vec<(Arc<str>, bool)>
                 let Ok(event) = event else { return };
                 let Some(name) = name_of(event.key.as_str()) else { continue };
                 match &event.change {
-                    Change::Put { now, .. } => worker.look(&name, is_leaving(now.bytes())).await,
+                    Change::Put { now, .. } => worker.look(&name, is_leaving(now)).await,
                     Change::Delete { .. } => {
                         worker.registry.inner().namespaces.emptying.lock().retain(|known| *known != name);
                     }
@@ -177,7 +163,7 @@ impl Worker {
                     name: Some(name.into()),
                     subresource: None,
                 };
-                if is_leaving(entry.bytes()) {
+                if selection::is_deleting(kind, entry) {
                     continue;
                 }
                 let delete =

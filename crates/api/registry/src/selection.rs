@@ -113,6 +113,11 @@ impl Selection {
     }
 }
 
+/// Whether a stored object of this kind is being deleted, without reading it twice.
+pub(crate) fn is_deleting(kind: &Kind, entry: &Entry) -> bool {
+    entry.memo(|bytes| Traits::read(bytes, strategy(kind).selectable())).deleting
+}
+
 /// A kind with fields of its own has its own words for one that it doesn't have.
 fn unknown(field: &str, selectable: &[Selectable]) -> Status {
     Status::bad_request(match selectable.is_empty() {

@@ -7,7 +7,8 @@ use kedge_store::Store;
 use serde_json::Value;
 
 use crate::{
-    At, DeleteOptions, FieldValidation, ListQuery, Options, Patch, Registry, WatchQuery, Watching, WriteOptions,
+    At, DeleteOptions, FieldValidation, ListQuery, Options, Patch, Registry, WatchQuery, Watching,
+    WriteOptions,
 };
 
 pub(crate) const NOON: &str = "2026-01-01T12:00:00Z";
@@ -44,28 +45,50 @@ impl Api {
     /// `pods`, `apps/v1/deployments`, `pods/status`: a resource and perhaps its subresource.
     pub(crate) fn at(&self, resource: &str, namespace: &str, name: &str) -> At {
         let parts: Vec<&str> = resource.split('/').collect();
-        let is_version = |part: &str| part.starts_with('v') && part.len() > 1 && part.as_bytes()[1].is_ascii_digit();
+        let is_version =
+            |part: &str| part.starts_with('v') && part.len() > 1 && part.as_bytes()[1].is_ascii_digit();
         let (group, version, rest) = match parts[..] {
             [group, version, ref rest @ ..] if is_version(version) => (group, version, rest),
             ref rest => ("", "v1", rest),
         };
         let kind = self.registry.catalog().kind(group, version, rest[0]).expect(resource).clone();
         let some = |text: &str| Some(text).filter(|text| !text.is_empty()).map(Into::into);
-        At { kind, namespace: some(namespace), name: some(name), subresource: rest.get(1).map(|&part| part.into()) }
+        At {
+            kind,
+            namespace: some(namespace),
+            name: some(name),
+            subresource: rest.get(1).map(|&part| part.into()),
+        }
     }
 
-    pub(crate) async fn create(&self, resource: &str, namespace: &str, object: Value) -> Result<Value, Status> {
+    pub(crate) async fn create(
+        &self,
+        resource: &str,
+        namespace: &str,
+        object: Value,
+    ) -> Result<Value, Status> {
         let written = self.registry.create(&self.at(resource, namespace, ""), object, &write()).await?;
         Ok(serde_json::from_slice(&written.bytes).unwrap())
     }
 
-    pub(crate) async fn update(&self, resource: &str, namespace: &str, object: Value) -> Result<Value, Status> {
+    pub(crate) async fn update(
+        &self,
+        resource: &str,
+        namespace: &str,
+        object: Value,
+    ) -> Result<Value, Status> {
         let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let written = self.registry.update(&self.at(resource, namespace, &name), object, &write()).await?;
         Ok(serde_json::from_slice(&written.bytes).unwrap())
     }
 
-    pub(crate) async fn merge(&self, resource: &str, namespace: &str, name: &str, patch: Value) -> Result<Value, Status> {
+    pub(crate) async fn merge(
+        &self,
+        resource: &str,
+        namespace: &str,
+        name: &str,
+        patch: Value,
+    ) -> Result<Value, Status> {
         let at = self.at(resource, namespace, name);
         let written = self.registry.patch(&at, Patch::Merge(patch), &write()).await?;
         Ok(serde_json::from_slice(&written.bytes).unwrap())
@@ -92,13 +115,23 @@ impl Api {
     }
 
     /// The names in a list.
-    pub(crate) async fn names(&self, resource: &str, namespace: &str, query: ListQuery) -> Result<Vec<String>, Status> {
+    pub(crate) async fn names(
+        &self,
+        resource: &str,
+        namespace: &str,
+        query: ListQuery,
+    ) -> Result<Vec<String>, Status> {
         let list = self.registry.list(&self.at(resource, namespace, ""), &query).await?;
         let parsed = list.items.map(|bytes| serde_json::from_slice::<Value>(&bytes).unwrap());
         Ok(parsed.map(|object| object["metadata"]["name"].as_str().unwrap().to_owned()).collect())
     }
 
-    pub(crate) async fn watch(&self, resource: &str, namespace: &str, query: WatchQuery) -> Result<Watching, Status> {
+    pub(crate) async fn watch(
+        &self,
+        resource: &str,
+        namespace: &str,
+        query: WatchQuery,
+    ) -> Result<Watching, Status> {
         self.registry.watch(&self.at(resource, namespace, ""), &query).await
     }
 }
@@ -107,7 +140,12 @@ impl Api {
 pub(crate) fn told(watching: &mut Watching) -> String {
     let mut told = Vec::new();
     while let Some(event) = watching.try_next().unwrap() {
-        let name = || serde_json::from_slice::<Value>(&event.bytes).unwrap()["metadata"]["name"].as_str().unwrap().to_owned();
+        let name = || {
+            serde_json::from_slice::<Value>(&event.bytes).unwrap()["metadata"]["name"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        };
         told.push(match event.kind {
             crate::WatchKind::Added => format!("+{}", name()),
             crate::WatchKind::Modified => format!("~{}", name()),

@@ -131,7 +131,7 @@ impl Registry {
         for _ in 0..ATTEMPTS {
             let live = live(&snapshot, at)?.ok_or_else(|| Status::not_found(&at.kind, name))?;
             let Outcome { mut object, mut warnings } = decide(&live, &snapshot)?;
-            self.judge(&snapshot, at, &live, &mut object, options, &mut warnings)?;
+            self.judge(&snapshot, at, &live, &mut object, &mut warnings)?;
             match self.commit_change(&snapshot, at, &live, object, options).await? {
                 Ok((bytes, revision)) => return Ok(Written { bytes, revision, created: false, warnings }),
                 Err(_) if fixed => break,
@@ -149,7 +149,6 @@ impl Registry {
         at: &At,
         live: &Live,
         new: &mut Value,
-        options: &WriteOptions,
         warnings: &mut Vec<String>,
     ) -> Result<(), Status> {
         let (strategy, old) = (strategy(&at.kind), &live.object);

@@ -15,9 +15,13 @@ async fn a_pod_gets_an_account_a_priority_and_patience() {
     let api = api().await;
     let made = api.create("pods", "default", pod("p")).await.unwrap();
     let spec = &made["spec"];
-    assert_eq!((&spec["serviceAccountName"], &spec["serviceAccount"]), (&json!("default"), &json!("default")));
+    assert_eq!(
+        (&spec["serviceAccountName"], &spec["serviceAccount"]),
+        (&json!("default"), &json!("default"))
+    );
     assert_eq!((&spec["priority"], &spec["preemptionPolicy"]), (&json!(0), &json!("PreemptLowerPriority")));
-    let tolerated: Vec<&Value> = spec["tolerations"].as_array().unwrap().iter().map(|one| &one["key"]).collect();
+    let tolerated: Vec<&Value> =
+        spec["tolerations"].as_array().unwrap().iter().map(|one| &one["key"]).collect();
     assert_eq!(tolerated, ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]);
 
     let mut critical = pod("q");
@@ -30,20 +34,40 @@ async fn a_pod_gets_an_account_a_priority_and_patience() {
     critical["metadata"]["name"] = "r".into();
     critical["spec"]["priorityClassName"] = "absent".into();
     let status = api.create("pods", "default", critical).await.unwrap_err();
-    assert_eq!((status.code, &*status.message), (403, "pods \"r\" is forbidden: no PriorityClass with name absent was found"));
+    assert_eq!(
+        (status.code, &*status.message),
+        (403, "pods \"r\" is forbidden: no PriorityClass with name absent was found")
+    );
 }
 
 #[tokio::test]
 async fn claims_and_ingresses_get_the_default_class() {
     let api = api().await;
-    class(&api, "storage.k8s.io/v1/storageclasses", "fast", "storageclass.kubernetes.io/is-default-class", json!({"provisioner": "example.test/p"})).await;
-    class(&api, "networking.k8s.io/v1/ingressclasses", "front", "ingressclass.kubernetes.io/is-default-class", json!({"spec": {"controller": "example.test/c"}})).await;
+    class(
+        &api,
+        "storage.k8s.io/v1/storageclasses",
+        "fast",
+        "storageclass.kubernetes.io/is-default-class",
+        json!({"provisioner": "example.test/p"}),
+    )
+    .await;
+    class(
+        &api,
+        "networking.k8s.io/v1/ingressclasses",
+        "front",
+        "ingressclass.kubernetes.io/is-default-class",
+        json!({"spec": {"controller": "example.test/c"}}),
+    )
+    .await;
     let claim = |name: &str| json!({"metadata": {"name": name}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}});
     let made = api.create("persistentvolumeclaims", "default", claim("a")).await.unwrap();
     assert_eq!(made["spec"]["storageClassName"], "fast");
     let mut none = claim("b");
     none["spec"]["storageClassName"] = "".into();
-    assert_eq!(api.create("persistentvolumeclaims", "default", none).await.unwrap()["spec"]["storageClassName"], "");
+    assert_eq!(
+        api.create("persistentvolumeclaims", "default", none).await.unwrap()["spec"]["storageClassName"],
+        ""
+    );
     let ingress = json!({"metadata": {"name": "i"}, "spec": {"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}}});
     let made = api.create("networking.k8s.io/v1/ingresses", "default", ingress).await.unwrap();
     assert_eq!(made["spec"]["ingressClassName"], "front");

@@ -12,7 +12,9 @@ pub(super) fn objects(now: &str) -> Result<Vec<Value>, Status> {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             ["level", name, ref rest @ ..] => all.push(level(name, rest)),
-            ["flow", name, level, precedence, ref rest @ ..] => all.push(flow(name, level, precedence, rest, now)),
+            ["flow", name, level, precedence, ref rest @ ..] => {
+                all.push(flow(name, level, precedence, rest, now))
+            }
             _ => {
                 if let Some(rules) = all.last_mut().and_then(|flow| flow["spec"]["rules"].as_array_mut()) {
                     rules.push(rule(line));
@@ -61,8 +63,9 @@ fn flow(name: &str, level: &str, precedence: &str, words: &[&str], now: &str) ->
         ["by", "namespace"] => spec["distinguisherMethod"] = json!({"type": "ByNamespace"}),
         _ => {}
     }
-    let message =
-        format!("This FlowSchema references the PriorityLevelConfiguration object named \"{level}\" and it exists");
+    let message = format!(
+        "This FlowSchema references the PriorityLevelConfiguration object named \"{level}\" and it exists"
+    );
     let condition = json!({
         "type": "Dangling", "status": "False", "reason": "Found", "message": message, "lastTransitionTime": now,
     });
@@ -83,9 +86,12 @@ fn rule(line: &str) -> Value {
     for part in parts {
         let words: Vec<&str> = part.split_whitespace().collect();
         let (field, one) = match words[..] {
-            [verbs, "url", paths] => ("nonResourceRules", json!({"verbs": list(verbs), "nonResourceURLs": list(paths)})),
+            [verbs, "url", paths] => {
+                ("nonResourceRules", json!({"verbs": list(verbs), "nonResourceURLs": list(paths)}))
+            }
             [verbs, groups, resources, ref scope @ ..] => {
-                let mut one = json!({"verbs": list(verbs), "apiGroups": list(groups), "resources": list(resources)});
+                let mut one =
+                    json!({"verbs": list(verbs), "apiGroups": list(groups), "resources": list(resources)});
                 if let ["in", namespaces, ..] = scope {
                     one["namespaces"] = list(namespaces);
                 }

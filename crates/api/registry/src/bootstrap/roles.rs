@@ -15,7 +15,8 @@ pub(super) fn objects() -> Result<Vec<Value>, Status> {
             ["role", name, ref rest @ ..] => all.push(role(name, rest)),
             ["bind", name, role, ref subjects @ ..] => all.push(binding(name, role, subjects)),
             _ => {
-                let rule = rule(&words).ok_or_else(|| Status::internal(format!("no role has the rule {line:?}")))?;
+                let rule =
+                    rule(&words).ok_or_else(|| Status::internal(format!("no role has the rule {line:?}")))?;
                 if let Some(rules) = all.last_mut().and_then(|role| role["rules"].as_array_mut()) {
                     rules.push(rule);
                 }

@@ -21,8 +21,14 @@ async fn every_cluster_starts_with_the_same() {
     assert_eq!(service["spec"]["clusterIP"], "10.96.0.1");
     assert_eq!(service["spec"]["internalTrafficPolicy"], "Cluster");
     let namespace = api.get("namespaces", "", "default").await.unwrap();
-    assert_eq!((&namespace["spec"]["finalizers"][0], &namespace["status"]["phase"]), (&"kubernetes".into(), &"Active".into()));
-    assert_eq!(api.names("networking.k8s.io/v1/ipaddresses", "", ListQuery::default()).await.unwrap(), ["10.96.0.1"]);
+    assert_eq!(
+        (&namespace["spec"]["finalizers"][0], &namespace["status"]["phase"]),
+        (&"kubernetes".into(), &"Active".into())
+    );
+    assert_eq!(
+        api.names("networking.k8s.io/v1/ipaddresses", "", ListQuery::default()).await.unwrap(),
+        ["10.96.0.1"]
+    );
 }
 
 #[tokio::test]
@@ -48,4 +54,22 @@ async fn a_second_start_writes_nothing() {
     let options = Options { namespace_worker: false, ..Options::default() };
     Registry::start(api.registry.store().clone(), api.clock.clone(), options).await.unwrap();
     assert_eq!(api.registry.store().revision(), before);
+}
+
+#[tokio::test]
+async fn the_servers_own_address_follows_it() {
+    let api = api().await;
+    for address in ["10.0.0.1", "10.0.0.2"] {
+        let api_address = Some((address.parse().unwrap(), 6443));
+        let options = Options { namespace_worker: false, api_address, ..Options::default() };
+        let start = async || Registry::start(api.registry.store().clone(), api.clock.clone(), options.clone()).await;
+        start().await.unwrap();
+        let before = api.registry.store().revision();
+        start().await.unwrap();
+        assert_eq!(api.registry.store().revision(), before);
+        let slice = api.get("discovery.k8s.io/v1/endpointslices", "default", "kubernetes").await.unwrap();
+        assert_eq!(slice["endpoints"][0]["addresses"][0], address);
+        let endpoints = api.get("endpoints", "default", "kubernetes").await.unwrap();
+        assert_eq!(endpoints["subsets"][0]["addresses"][0]["ip"], address);
+    }
 }

@@ -43,6 +43,9 @@ fn events_survive_both_ways() {
         "reportingController": "c", "deprecatedCount": 3, "reason": "r",
     });
     let stored = to_stored(kind, new.clone());
-    assert_eq!((&stored["message"], &stored["count"], &stored["reportingComponent"]), (&json!("n"), &json!(3), &json!("c")));
+    assert_eq!(
+        (&stored["message"], &stored["count"], &stored["reportingComponent"]),
+        (&json!("n"), &json!(3), &json!("c"))
+    );
     assert_eq!(to_served(kind, stored), new);
 }

@@ -21,7 +21,8 @@ async fn fills_in_the_metadata() {
 #[tokio::test]
 async fn refuses_what_does_not_fit_the_path() {
     let api = api().await;
-    let in_other = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "other"}});
+    let in_other =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "other"}});
     for (case, object, code, message) in [
         (
             "another namespace",
@@ -87,7 +88,8 @@ async fn a_name_is_taken_once() {
 #[tokio::test]
 async fn unknown_fields_are_refused_or_told() {
     let api = api().await;
-    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "dada": 1, "metadata": {"name": "a", "lables": {}}});
+    let object =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "dada": 1, "metadata": {"name": "a", "lables": {}}});
     let at = api.at("configmaps", "default", "");
     let status = api.registry.create(&at, object.clone(), &strictly()).await.unwrap_err();
     assert_eq!(
@@ -109,7 +111,8 @@ async fn unknown_fields_are_refused_or_told() {
 async fn a_trial_stores_nothing() {
     let api = api().await;
     let before = api.registry.store().revision();
-    let written = api.registry.create(&api.at("configmaps", "default", ""), config_map("a"), &dry()).await.unwrap();
+    let written =
+        api.registry.create(&api.at("configmaps", "default", ""), config_map("a"), &dry()).await.unwrap();
     let made: Value = serde_json::from_slice(&written.bytes).unwrap();
     assert_eq!(made["metadata"]["name"], "a");
     assert_eq!(made["metadata"].get("resourceVersion"), None);

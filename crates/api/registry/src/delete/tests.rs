@@ -64,7 +64,10 @@ async fn a_pod_gets_its_grace_which_only_shrinks() {
     let api = api().await;
     api.create("pods", "default", pod("free")).await.unwrap();
     let gone = api.delete("pods", "default", "free").await.unwrap();
-    assert_eq!((&gone["metadata"]["deletionGracePeriodSeconds"], &gone["metadata"]["generation"]), (&json!(0), &json!(2)));
+    assert_eq!(
+        (&gone["metadata"]["deletionGracePeriodSeconds"], &gone["metadata"]["generation"]),
+        (&json!(0), &json!(2))
+    );
     assert_eq!(api.get("pods", "default", "free").await.unwrap_err().code, 404);
 
     let mut bound = pod("p");
@@ -78,7 +81,11 @@ async fn a_pod_gets_its_grace_which_only_shrinks() {
     ] {
         let options = DeleteOptions { grace_seconds: asked, ..Default::default() };
         let metadata = api.delete_with("pods", "default", "p", options).await.unwrap()["metadata"].take();
-        assert_eq!((&metadata["deletionGracePeriodSeconds"], &metadata["deletionTimestamp"]), (&json!(grace), &json!(stamp)), "{asked:?}");
+        assert_eq!(
+            (&metadata["deletionGracePeriodSeconds"], &metadata["deletionTimestamp"]),
+            (&json!(grace), &json!(stamp)),
+            "{asked:?}"
+        );
         assert_eq!(metadata["generation"], 2);
     }
     let options = DeleteOptions { grace_seconds: Some(0), ..Default::default() };
@@ -90,11 +97,24 @@ async fn a_pod_gets_its_grace_which_only_shrinks() {
 async fn a_collection_goes_by_its_selector() {
     let api = api().await;
     for (name, go) in [("a", "yes"), ("b", "no"), ("c", "yes")] {
-        api.create("secrets", "default", labelled(json!({"metadata": {"name": name}}), json!({"go": go}))).await.unwrap();
+        api.create("secrets", "default", labelled(json!({"metadata": {"name": name}}), json!({"go": go})))
+            .await
+            .unwrap();
     }
     let query = ListQuery { labels: "go=yes".to_owned(), ..Default::default() };
     let at = api.at("secrets", "default", "");
-    let gone = api.registry.delete_collection(&at, &query, &DeleteOptions::default(), &write()).await.unwrap();
+    let gone =
+        api.registry.delete_collection(&at, &query, &DeleteOptions::default(), &write()).await.unwrap();
     assert_eq!(gone.items.count(), 2);
     assert_eq!(api.names("secrets", "default", ListQuery::default()).await.unwrap(), ["b"]);
+}
+
+#[tokio::test]
+async fn some_namespaces_stay() {
+    let api = api().await;
+    let status = api.delete("namespaces", "", "kube-system").await.unwrap_err();
+    assert_eq!(
+        (status.code, &*status.message),
+        (403, "namespaces \"kube-system\" is forbidden: this namespace may not be deleted")
+    );
 }

@@ -7,7 +7,10 @@ use super::encode;
 #[test]
 fn leaves_the_revision_open() {
     for (case, object) in [
-        ("a whole object", json!({"apiVersion": "v1", "kind": "A", "metadata": {"name": "a", "uid": "u"}, "spec": {"b": [1]}})),
+        (
+            "a whole object",
+            json!({"apiVersion": "v1", "kind": "A", "metadata": {"name": "a", "uid": "u"}, "spec": {"b": [1]}}),
+        ),
         ("a revision that was there", json!({"metadata": {"resourceVersion": "7", "name": "a"}})),
         ("no metadata", json!({"kind": "A"})),
         ("keys that need quoting", json!({"we\"ird": 1, "metadata": {}})),

@@ -8,7 +8,9 @@ use crate::testing::{Api, api, config_map, labelled, pod};
 use crate::{ListQuery, VersionMatch};
 
 async fn three(api: &Api) {
-    for (name, labels) in [("a", json!({"app": "x", "tier": "front"})), ("b", json!({"app": "x"})), ("c", json!({"app": "y"}))] {
+    for (name, labels) in
+        [("a", json!({"app": "x", "tier": "front"})), ("b", json!({"app": "x"})), ("c", json!({"app": "y"}))]
+    {
         api.create("configmaps", "default", labelled(config_map(name), labels)).await.unwrap();
     }
 }
@@ -28,12 +30,21 @@ async fn selectors_choose() {
         ("app=x", "metadata.name=c", ""),
     ] {
         let query = ListQuery { labels: labels.to_owned(), fields: fields.to_owned(), ..Default::default() };
-        assert_eq!(api.names("configmaps", "default", query).await.unwrap().join(" "), expected, "{labels} {fields}");
+        assert_eq!(
+            api.names("configmaps", "default", query).await.unwrap().join(" "),
+            expected,
+            "{labels} {fields}"
+        );
     }
     for (resource, labels, fields, message) in [
         ("configmaps", "app in x", "", "unable to parse requirement: found 'x' expected: '('"),
         ("configmaps", "app=a b", "", "found 'b', expected: ',' or 'end of string'"),
-        ("configmaps", "", "data.a=b", "\"data.a\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""),
+        (
+            "configmaps",
+            "",
+            "data.a=b",
+            "\"data.a\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
+        ),
         ("configmaps", "", "nonsense", "invalid selector: 'nonsense'; can't understand 'nonsense'"),
         ("pods", "", "spec.image=n", "field label not supported: spec.image"),
     ] {
@@ -69,7 +80,8 @@ async fn pages_agree_with_each_other() {
     let api = api().await;
     three(&api).await;
     let at = api.at("configmaps", "default", "");
-    let query = |token: &str| ListQuery { limit: Some(1), continue_token: token.to_owned(), ..Default::default() };
+    let query =
+        |token: &str| ListQuery { limit: Some(1), continue_token: token.to_owned(), ..Default::default() };
     let first = api.registry.list(&at, &query("")).await.unwrap();
     assert_eq!(first.remaining, Some(2));
     api.create("configmaps", "default", config_map("bb")).await.unwrap();
@@ -94,18 +106,26 @@ async fn a_page_that_came_too_late_can_be_had_anew() {
     let first = api.registry.list(&at, &ListQuery { limit: Some(1), ..Default::default() }).await.unwrap();
     api.clock.advance(Duration::from_secs(3600));
     // The state of that time can still be told from the events since then.
-    let query = ListQuery { limit: Some(1), continue_token: first.continue_token.clone(), ..Default::default() };
+    let query =
+        ListQuery { limit: Some(1), continue_token: first.continue_token.clone(), ..Default::default() };
     assert_eq!(api.registry.list(&at, &query).await.unwrap().revision, first.revision);
     for (token, why) in [
         ("nonsense", "invalid continue token: continue key is not valid: "),
-        ("eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiIuLi94In0", "invalid continue token: continue key is not valid: "),
+        (
+            "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiIuLi94In0",
+            "invalid continue token: continue key is not valid: ",
+        ),
     ] {
         let query = ListQuery { limit: Some(1), continue_token: token.to_owned(), ..Default::default() };
         let status = api.registry.list(&at, &query).await.unwrap_err();
         assert_eq!(status.code, 400);
         assert!(status.message.starts_with(why), "{}", status.message);
     }
-    let query = ListQuery { resource_version: "5".to_owned(), continue_token: first.continue_token, ..Default::default() };
+    let query = ListQuery {
+        resource_version: "5".to_owned(),
+        continue_token: first.continue_token,
+        ..Default::default()
+    };
     let status = api.registry.list(&at, &query).await.unwrap_err();
     assert_eq!(status.message, "specifying resource version is not allowed when using continue");
 }
@@ -116,7 +136,11 @@ async fn revisions_are_exact_or_not_older() {
     three(&api).await;
     let made = api.get("configmaps", "default", "b").await.unwrap();
     let revision = made["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
-    let query = |revision: &str, version_match| ListQuery { resource_version: revision.to_owned(), version_match, ..Default::default() };
+    let query = |revision: &str, version_match| ListQuery {
+        resource_version: revision.to_owned(),
+        version_match,
+        ..Default::default()
+    };
     let names = async |query| api.names("configmaps", "default", query).await.map(|names| names.join(" "));
     assert_eq!(names(query(&revision, Some(VersionMatch::Exact))).await.unwrap(), "a b");
     assert_eq!(names(query(&revision, Some(VersionMatch::NotOlderThan))).await.unwrap(), "a b c");
@@ -140,7 +164,8 @@ async fn a_list_is_of_one_moment() {
     for at in 0..600 {
         api.create("configmaps", "default", config_map(&format!("c{at:04}"))).await.unwrap();
     }
-    let mut list = api.registry.list(&api.at("configmaps", "default", ""), &ListQuery::default()).await.unwrap();
+    let mut list =
+        api.registry.list(&api.at("configmaps", "default", ""), &ListQuery::default()).await.unwrap();
     list.items.next().unwrap();
     api.delete("configmaps", "default", "c0599").await.unwrap();
     assert_eq!(list.items.count(), 599);

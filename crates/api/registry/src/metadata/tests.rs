@@ -15,19 +15,75 @@ fn wrong(metadata: Value, rule: NameRule) -> Vec<String> {
 
 #[test]
 fn names_what_is_wrong_and_where() {
-    let owner = |name: &str| json!({"apiVersion": "v1", "kind": "Pod", "name": name, "uid": "u", "controller": true});
+    let owner =
+        |name: &str| json!({"apiVersion": "v1", "kind": "Pod", "name": name, "uid": "u", "controller": true});
     for (metadata, rule, field, said) in [
-        (json!({"name": "A_b"}), NameRule::Subdomain, "metadata.name", "Invalid value: \"A_b\": a lowercase RFC 1123 subdomain"),
-        (json!({"name": "a.b"}), NameRule::Label, "metadata.name", "Invalid value: \"a.b\": a lowercase RFC 1123 label"),
-        (json!({"name": "1a"}), NameRule::Label1035, "metadata.name", "Invalid value: \"1a\": a DNS-1035 label"),
-        (json!({"name": "a/b"}), NameRule::PathSegment, "metadata.name", "Invalid value: \"a/b\": may not contain '/'"),
-        (json!({"name": "a", "labels": {"x y": "1"}}), NameRule::Subdomain, "metadata.labels", "Invalid value: \"x y\": name part"),
-        (json!({"name": "a", "labels": {"x": "-"}}), NameRule::Subdomain, "metadata.labels", "Invalid value: \"-\": a valid label"),
-        (json!({"name": "a", "annotations": {"": "1"}}), NameRule::Subdomain, "metadata.annotations", "Invalid value: \"\": name part must be non-empty"),
-        (json!({"name": "a", "finalizers": ["nodomain"]}), NameRule::Subdomain, "metadata.finalizers[0]", "Invalid value: \"nodomain\": name is neither a standard finalizer name nor is it fully qualified"),
-        (json!({"name": "a", "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "x", "uid": ""}]}), NameRule::Subdomain, "metadata.ownerReferences.uid", "Invalid value: \"\": must not be empty"),
-        (json!({"name": "a", "ownerReferences": [owner("x"), owner("y")]}), NameRule::Subdomain, "metadata.ownerReferences", "Invalid value: [{"),
-        (json!({"name": "a", "annotations": {"big": "x".repeat(300_000)}}), NameRule::Subdomain, "metadata.annotations", "Too long: may not be more than 262144 bytes"),
+        (
+            json!({"name": "A_b"}),
+            NameRule::Subdomain,
+            "metadata.name",
+            "Invalid value: \"A_b\": a lowercase RFC 1123 subdomain",
+        ),
+        (
+            json!({"name": "a.b"}),
+            NameRule::Label,
+            "metadata.name",
+            "Invalid value: \"a.b\": a lowercase RFC 1123 label",
+        ),
+        (
+            json!({"name": "1a"}),
+            NameRule::Label1035,
+            "metadata.name",
+            "Invalid value: \"1a\": a DNS-1035 label",
+        ),
+        (
+            json!({"name": "a/b"}),
+            NameRule::PathSegment,
+            "metadata.name",
+            "Invalid value: \"a/b\": may not contain '/'",
+        ),
+        (
+            json!({"name": "a", "labels": {"x y": "1"}}),
+            NameRule::Subdomain,
+            "metadata.labels",
+            "Invalid value: \"x y\": name part",
+        ),
+        (
+            json!({"name": "a", "labels": {"x": "-"}}),
+            NameRule::Subdomain,
+            "metadata.labels",
+            "Invalid value: \"-\": a valid label",
+        ),
+        (
+            json!({"name": "a", "annotations": {"": "1"}}),
+            NameRule::Subdomain,
+            "metadata.annotations",
+            "Invalid value: \"\": name part must be non-empty",
+        ),
+        (
+            json!({"name": "a", "finalizers": ["nodomain"]}),
+            NameRule::Subdomain,
+            "metadata.finalizers[0]",
+            "Invalid value: \"nodomain\": name is neither a standard finalizer name nor is it fully qualified",
+        ),
+        (
+            json!({"name": "a", "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "x", "uid": ""}]}),
+            NameRule::Subdomain,
+            "metadata.ownerReferences.uid",
+            "Invalid value: \"\": must not be empty",
+        ),
+        (
+            json!({"name": "a", "ownerReferences": [owner("x"), owner("y")]}),
+            NameRule::Subdomain,
+            "metadata.ownerReferences",
+            "Invalid value: [{",
+        ),
+        (
+            json!({"name": "a", "annotations": {"big": "x".repeat(300_000)}}),
+            NameRule::Subdomain,
+            "metadata.annotations",
+            "Too long: may not be more than 262144 bytes",
+        ),
     ] {
         let mut metadata = metadata;
         metadata["namespace"] = "default".into();
@@ -47,7 +103,10 @@ fn what_the_server_set_stays() {
     let mut new = json!({"metadata": {"name": "a", "generation": 9, "labels": {}}});
     carry_over(&mut new, &old);
     let metadata = &new["metadata"];
-    assert_eq!((&metadata["uid"], &metadata["generation"], &metadata["deletionTimestamp"]), (&json!("u"), &json!(3), &json!("d")));
+    assert_eq!(
+        (&metadata["uid"], &metadata["generation"], &metadata["deletionTimestamp"]),
+        (&json!("u"), &json!(3), &json!("d"))
+    );
     assert_eq!(metadata.get("labels"), None);
     let mut errors = Errors::default();
     validate_update(&new, &old, &mut errors);
@@ -55,11 +114,15 @@ fn what_the_server_set_stays() {
     new["metadata"]["uid"] = "other".into();
     new["metadata"]["finalizers"] = json!(["a.test/x", "a.test/y"]);
     validate_update(&new, &old, &mut errors);
-    let said: Vec<String> = errors.into_causes().into_iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
-    assert_eq!(said, [
-        "metadata.uid: Invalid value: \"other\": field is immutable",
-        "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{\"a.test/y\"}",
-    ]);
+    let said: Vec<String> =
+        errors.into_causes().into_iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+    assert_eq!(
+        said,
+        [
+            "metadata.uid: Invalid value: \"other\": field is immutable",
+            "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{\"a.test/y\"}",
+        ]
+    );
 }
 
 #[test]

@@ -35,14 +35,20 @@ async fn a_leaving_namespace_takes_nothing_new() {
         "configmaps \"late\" is forbidden: unable to create new content in namespace n because it is being terminated"
     );
     let cause = &status.details.unwrap().causes[0];
-    assert_eq!((&*cause.reason, &*cause.field, &*cause.message), ("NamespaceTerminating", "metadata.namespace", "namespace n is being terminated"));
+    assert_eq!(
+        (&*cause.reason, &*cause.field, &*cause.message),
+        ("NamespaceTerminating", "metadata.namespace", "namespace n is being terminated")
+    );
 }
 
 #[tokio::test]
 async fn a_namespace_gets_its_account_and_goes_when_empty() {
     let api = with(Options::default()).await;
     api.create("namespaces", "", namespace("n")).await.unwrap();
-    until(&api, "n has its default account", async |api| api.get("serviceaccounts", "n", "default").await.is_ok()).await;
+    until(&api, "n has its default account", async |api| {
+        api.get("serviceaccounts", "n", "default").await.is_ok()
+    })
+    .await;
     for name in ["a", "b"] {
         api.create("configmaps", "n", config_map(name)).await.unwrap();
     }

@@ -36,11 +36,18 @@ async fn refuses_what_leads_nowhere() {
     let stale = tried(&at, Patch::Merge(json!({"metadata": {"resourceVersion": "1"}})), &options).await;
     assert_eq!(stale.code, 409);
     let renamed = tried(&at, Patch::Merge(json!({"metadata": {"name": "d"}})), &options).await;
-    assert_eq!((renamed.code, &*renamed.message), (400, "the name of the object (d) does not match the name on the URL (c)"));
+    assert_eq!(
+        (renamed.code, &*renamed.message),
+        (400, "the name of the object (d) does not match the name on the URL (c)")
+    );
     let strict = strictly();
     let unknown = tried(&at, Patch::Merge(json!({"dada": 1})), &strict).await;
     assert_eq!(unknown.code, 422);
-    assert!(unknown.message.ends_with("strict decoding error: unknown field \"dada\""), "{}", unknown.message);
+    assert!(
+        unknown.message.ends_with("strict decoding error: unknown field \"dada\""),
+        "{}",
+        unknown.message
+    );
     let another = tried(&at, Patch::Merge(json!({"kind": "Secret"})), &options).await;
     assert_eq!(another.code, 422);
 }
@@ -50,7 +57,8 @@ async fn apply_makes_merges_and_conflicts() {
     let api = api().await;
     let at = api.at("configmaps", "default", "c");
     let config = |value: &str| {
-        let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": value}});
+        let config =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": value}});
         Patch::Apply { config, force: false }
     };
     assert!(api.registry.patch(&at, config("1"), &by("one")).await.unwrap().created);
@@ -65,7 +73,8 @@ async fn apply_makes_merges_and_conflicts() {
     let forced = Patch::Apply { config, force: true };
     let written = api.registry.patch(&at, forced, &by("two")).await.unwrap();
     assert_eq!(serde_json::from_slice::<Value>(&written.bytes).unwrap()["data"]["a"], "2");
-    let kindless = Patch::Apply { config: json!({"apiVersion": "v1", "metadata": {"name": "c"}}), force: false };
+    let kindless =
+        Patch::Apply { config: json!({"apiVersion": "v1", "metadata": {"name": "c"}}), force: false };
     let status = api.registry.patch(&at, kindless, &by("one")).await.unwrap_err();
     assert_eq!((status.code, &*status.message), (400, "invalid object type: /v1, Kind="));
 }

@@ -46,7 +46,11 @@ fn label_selectors_match() {
 fn field_selectors_are_read() {
     let read = |text: &str| {
         fields::parse(text).map(|terms| {
-            terms.iter().map(|term| format!("{}{}{}", term.field, if term.equal { "=" } else { "!" }, term.value)).collect::<Vec<_>>().join(" ")
+            terms
+                .iter()
+                .map(|term| format!("{}{}{}", term.field, if term.equal { "=" } else { "!" }, term.value))
+                .collect::<Vec<_>>()
+                .join(" ")
         })
     };
     assert_eq!(read("a=b,c!=d,e==f").unwrap(), "a=b c!d e=f");

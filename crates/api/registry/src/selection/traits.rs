@@ -6,20 +6,23 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 
 use crate::strategy::Selectable;
 
-/// An object's labels and, in the order of its kind's list, its selectable fields.
+/// An object's labels and, in the order of its kind's list, its selectable fields; and whether it is being deleted.
+/// All that is remembered with an entry, as there is room for one thing only.
 #[derive(Debug, Default)]
 pub(super) struct Traits {
     labels: Vec<(Box<str>, Box<str>)>,
     fields: Vec<Box<str>>,
+    pub(super) deleting: bool,
 }
 
 const LABELS: [&str; 2] = ["metadata", "labels"];
+const DELETED: [&str; 2] = ["metadata", "deletionTimestamp"];
 
 impl Traits {
     /// Bytes that are no object have no traits.
     pub(super) fn read(bytes: &[u8], selectable: &[Selectable]) -> Self {
         let fields = selectable.iter().map(|one| one.absent.into()).collect();
-        let mut found = Traits { labels: Vec::new(), fields };
+        let mut found = Traits { labels: Vec::new(), fields, deleting: false };
         let wanted: Vec<(usize, Vec<&str>)> = selectable
             .iter()
             .enumerate()
@@ -57,10 +60,11 @@ impl Pick<'_> {
                 && path.iter().zip(&self.path).all(|(wanted, here)| wanted == here)
                 && path.get(self.depth) == Some(&key)
         };
-        on(&LABELS) || self.wanted.iter().any(|(_, path)| on(path))
+        on(&LABELS) || on(&DELETED) || self.wanted.iter().any(|(_, path)| on(path))
     }
 
     fn keep(&mut self, text: &str) {
+        self.found.deleting |= self.path == DELETED;
         for (at, path) in self.wanted {
             if path.iter().eq(self.path.iter())
                 && let Some(field) = self.found.fields.get_mut(*at)

@@ -26,7 +26,12 @@ async fn each_gets_what_its_type_needs() {
         ("headless", json!({"clusterIP": "None"}), json!(["IPv4", "IPv6"]), "RequireDualStack"),
         ("chosen", json!({"clusterIP": "None", "selector": {"a": "b"}}), json!(["IPv4"]), "SingleStack"),
         ("node", json!({"type": "NodePort"}), json!(["IPv4"]), "SingleStack"),
-        ("local", json!({"type": "LoadBalancer", "externalTrafficPolicy": "Local"}), json!(["IPv4"]), "SingleStack"),
+        (
+            "local",
+            json!({"type": "LoadBalancer", "externalTrafficPolicy": "Local"}),
+            json!(["IPv4"]),
+            "SingleStack",
+        ),
     ] {
         let spec = &api.create("services", "default", service(name, spec)).await.unwrap()["spec"];
         assert_eq!((&spec["ipFamilies"], &spec["ipFamilyPolicy"]), (&families, &json!(policy)), "{name}");
@@ -44,7 +49,13 @@ async fn each_gets_what_its_type_needs() {
 async fn what_is_named_must_be_free_and_within_the_range() {
     let api = api().await;
     api.create("services", "default", service("a", json!({"clusterIP": "10.96.0.9"}))).await.unwrap();
-    api.create("services", "default", service("p", json!({"type": "NodePort", "ports": [{"port": 80, "nodePort": 30080}]}))).await.unwrap();
+    api.create(
+        "services",
+        "default",
+        service("p", json!({"type": "NodePort", "ports": [{"port": 80, "nodePort": 30080}]})),
+    )
+    .await
+    .unwrap();
     for (spec, message) in [
         (
             json!({"clusterIP": "10.96.0.9"}),
@@ -71,12 +82,17 @@ async fn what_is_named_must_be_free_and_within_the_range() {
 #[tokio::test]
 async fn what_is_given_back_can_be_had_again() {
     let api = api().await;
-    let addresses = async || api.names("networking.k8s.io/v1/ipaddresses", "", ListQuery::default()).await.unwrap().len();
-    let fixed = json!({"type": "NodePort", "clusterIP": "10.96.0.9", "ports": [{"port": 80, "nodePort": 30080}]});
+    let addresses =
+        async || api.names("networking.k8s.io/v1/ipaddresses", "", ListQuery::default()).await.unwrap().len();
+    let fixed =
+        json!({"type": "NodePort", "clusterIP": "10.96.0.9", "ports": [{"port": 80, "nodePort": 30080}]});
     api.create("services", "default", service("a", fixed.clone())).await.unwrap();
     assert_eq!(addresses().await, 2);
     let kept = api.update("services", "default", service("a", json!({"type": "NodePort"}))).await.unwrap();
-    assert_eq!((&kept["spec"]["clusterIP"], &kept["spec"]["ports"][0]["nodePort"]), (&json!("10.96.0.9"), &json!(30080)));
+    assert_eq!(
+        (&kept["spec"]["clusterIP"], &kept["spec"]["ports"][0]["nodePort"]),
+        (&json!("10.96.0.9"), &json!(30080))
+    );
     let back = api.merge("services", "default", "a", json!({"spec": {"type": "ClusterIP"}})).await.unwrap();
     assert_eq!(back["spec"]["ports"][0].get("nodePort"), None);
     let external = json!({"spec": {"type": "ExternalName", "externalName": "example.test", "clusterIP": null, "clusterIPs": null}});
@@ -101,8 +117,14 @@ async fn two_never_get_the_same() {
         .map(|at| {
             let api = api.clone();
             tokio::spawn(async move {
-                let made = api.create("services", "default", service(&format!("s{at}"), json!({"type": "NodePort"}))).await.unwrap();
-                (made["spec"]["clusterIP"].as_str().unwrap().to_owned(), made["spec"]["ports"][0]["nodePort"].as_u64().unwrap())
+                let made = api
+                    .create("services", "default", service(&format!("s{at}"), json!({"type": "NodePort"})))
+                    .await
+                    .unwrap();
+                (
+                    made["spec"]["clusterIP"].as_str().unwrap().to_owned(),
+                    made["spec"]["ports"][0]["nodePort"].as_u64().unwrap(),
+                )
             })
         })
         .collect();
@@ -120,7 +142,9 @@ async fn two_never_get_the_same() {
 #[test]
 fn ranges_know_what_is_theirs() {
     let range = Range::new("10.96.0.0".parse().unwrap(), 30);
-    for (address, inside) in [("10.96.0.0", false), ("10.96.0.1", true), ("10.96.0.2", true), ("10.96.0.3", false), ("::1", false)] {
+    for (address, inside) in
+        [("10.96.0.0", false), ("10.96.0.1", true), ("10.96.0.2", true), ("10.96.0.3", false), ("::1", false)]
+    {
         assert_eq!(range.contains(address.parse::<IpAddr>().unwrap()), inside, "{address}");
     }
     let six = Range::new("fd00::".parse().unwrap(), 112);
@@ -137,7 +161,10 @@ async fn a_cluster_of_both_families_gives_both() {
         ..Options::default()
     };
     let api = with(options).await;
-    let made = api.create("services", "default", service("s", json!({"ipFamilyPolicy": "PreferDualStack"}))).await.unwrap();
+    let made = api
+        .create("services", "default", service("s", json!({"ipFamilyPolicy": "PreferDualStack"})))
+        .await
+        .unwrap();
     assert_eq!(made["spec"]["ipFamilies"], json!(["IPv4", "IPv6"]));
     assert!(made["spec"]["clusterIPs"][1].as_str().unwrap().starts_with("fd00::"));
 }

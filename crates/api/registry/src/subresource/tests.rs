@@ -24,11 +24,17 @@ async fn scale_shows_and_sets_the_replicas() {
     assert_eq!(scale["status"], json!({"replicas": 0, "selector": "app=d,tier in (a,b)"}));
     let sent = json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "d"}, "spec": {"replicas": 4}});
     assert_eq!(api.update(resource, "default", sent.clone()).await.unwrap()["spec"]["replicas"], 4);
-    assert_eq!(api.merge(resource, "default", "d", json!({"spec": {"replicas": 5}})).await.unwrap()["spec"]["replicas"], 5);
+    assert_eq!(
+        api.merge(resource, "default", "d", json!({"spec": {"replicas": 5}})).await.unwrap()["spec"]["replicas"],
+        5
+    );
     let live = api.get("apps/v1/deployments", "default", "d").await.unwrap();
     assert_eq!((&live["spec"]["replicas"], &live["metadata"]["generation"]), (&json!(5), &json!(3)));
     let status = api.merge(resource, "default", "d", json!({"spec": {"replicas": -1}})).await.unwrap_err();
-    assert_eq!(status.message, "Scale.autoscaling \"d\" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0");
+    assert_eq!(
+        status.message,
+        "Scale.autoscaling \"d\" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0"
+    );
     let mut stale = sent;
     stale["metadata"]["resourceVersion"] = "1".into();
     assert_eq!(api.update(resource, "default", stale).await.unwrap_err().code, 409);
@@ -46,14 +52,26 @@ async fn a_pod_is_bound_once() {
     let binding = |node: &str| json!({"metadata": {"name": "p", "annotations": {"bound": "yes"}}, "target": {"kind": "Node", "name": node}});
     assert_eq!(post(&api, "pods/binding", "p", binding("n1")).await.unwrap()["status"], "Success");
     let bound = api.get("pods", "default", "p").await.unwrap();
-    assert_eq!((&bound["spec"]["nodeName"], &bound["metadata"]["annotations"]["bound"]), (&json!("n1"), &json!("yes")));
+    assert_eq!(
+        (&bound["spec"]["nodeName"], &bound["metadata"]["annotations"]["bound"]),
+        (&json!("n1"), &json!("yes"))
+    );
     assert_eq!(bound["metadata"]["generation"], 1);
     let condition = &bound["status"]["conditions"][0];
     assert_eq!((&condition["type"], &condition["status"]), (&json!("PodScheduled"), &json!("True")));
     let status = post(&api, "pods/binding", "p", binding("n2")).await.unwrap_err();
-    assert_eq!(status.message, "Operation cannot be fulfilled on pods/binding \"p\": pod p is already assigned to node \"n1\"");
-    assert_eq!(post(&api, "pods/binding", "absent", json!({"target": {"name": "n"}})).await.unwrap_err().code, 404);
-    assert_eq!(post(&api, "pods/binding", "p", json!({"target": {}})).await.unwrap_err().message, "target.name: Required value");
+    assert_eq!(
+        status.message,
+        "Operation cannot be fulfilled on pods/binding \"p\": pod p is already assigned to node \"n1\""
+    );
+    assert_eq!(
+        post(&api, "pods/binding", "absent", json!({"target": {"name": "n"}})).await.unwrap_err().code,
+        404
+    );
+    assert_eq!(
+        post(&api, "pods/binding", "p", json!({"target": {}})).await.unwrap_err().message,
+        "target.name: Required value"
+    );
     api.create("pods", "default", pod("q")).await.unwrap();
     let old_way = json!({"metadata": {"name": "q"}, "target": {"name": "n3"}});
     post(&api, "bindings", "", old_way).await.unwrap();
@@ -74,10 +92,23 @@ async fn an_eviction_asks_the_budget() {
     api.merge("policy/v1/poddisruptionbudgets/status", "default", "b", status).await.unwrap();
     let eviction = json!({"metadata": {"name": "p"}});
     let refused = post(&api, "pods/eviction", "p", eviction.clone()).await.unwrap_err();
-    assert_eq!((refused.code, &*refused.message), (429, "Cannot evict pod as it would violate the pod's disruption budget."));
+    assert_eq!(
+        (refused.code, &*refused.message),
+        (429, "Cannot evict pod as it would violate the pod's disruption budget.")
+    );
     let cause = &refused.details.unwrap().causes[0];
-    assert_eq!((&*cause.reason, &*cause.message), ("DisruptionBudget", "The disruption budget b needs 1 healthy pods and has 1 currently"));
-    api.merge("policy/v1/poddisruptionbudgets/status", "default", "b", json!({"status": {"disruptionsAllowed": 1}})).await.unwrap();
+    assert_eq!(
+        (&*cause.reason, &*cause.message),
+        ("DisruptionBudget", "The disruption budget b needs 1 healthy pods and has 1 currently")
+    );
+    api.merge(
+        "policy/v1/poddisruptionbudgets/status",
+        "default",
+        "b",
+        json!({"status": {"disruptionsAllowed": 1}}),
+    )
+    .await
+    .unwrap();
     post(&api, "pods/eviction", "p", eviction).await.unwrap();
     let going = api.get("pods", "default", "p").await.unwrap();
     assert!(going["metadata"]["deletionTimestamp"].is_string());
@@ -93,13 +124,20 @@ async fn ephemeral_containers_come_and_never_change() {
     let api = api().await;
     api.create("pods", "default", pod("p")).await.unwrap();
     let at = api.at("pods/ephemeralcontainers", "default", "p");
-    let patch = |image: &str| Patch::Strategic(json!({"spec": {"ephemeralContainers": [{"name": "debug", "image": image}]}, "metadata": {"labels": {"x": "y"}}}));
+    let patch = |image: &str| {
+        Patch::Strategic(
+            json!({"spec": {"ephemeralContainers": [{"name": "debug", "image": image}]}, "metadata": {"labels": {"x": "y"}}}),
+        )
+    };
     let written = api.registry.patch(&at, patch("busybox"), &write()).await.unwrap();
     let changed: Value = serde_json::from_slice(&written.bytes).unwrap();
     assert_eq!(changed["spec"]["ephemeralContainers"][0]["name"], "debug");
     assert_eq!((changed["metadata"].get("labels"), &changed["metadata"]["generation"]), (None, &json!(2)));
     let status = api.registry.patch(&at, patch("other"), &write()).await.unwrap_err();
-    assert_eq!(status.message, "Pod \"p\" is invalid: spec.ephemeralContainers: Forbidden: existing ephemeral containers \"debug\" may not be changed");
+    assert_eq!(
+        status.message,
+        "Pod \"p\" is invalid: spec.ephemeralContainers: Forbidden: existing ephemeral containers \"debug\" may not be changed"
+    );
 }
 
 #[tokio::test]
@@ -108,14 +146,25 @@ async fn a_resize_changes_resources_alone() {
     let mut object = pod("p");
     object["spec"]["containers"][0]["resources"] = json!({"requests": {"cpu": "1"}});
     api.create("pods", "default", object).await.unwrap();
-    let resize = |resources: Value| Patch::Strategic(json!({"spec": {"containers": [{"name": "c", "image": "other", "resources": resources}]}}));
+    let resize = |resources: Value| {
+        Patch::Strategic(
+            json!({"spec": {"containers": [{"name": "c", "image": "other", "resources": resources}]}}),
+        )
+    };
     let at = api.at("pods/resize", "default", "p");
     let written = api.registry.patch(&at, resize(json!({"requests": {"cpu": "2"}})), &write()).await.unwrap();
     let container = serde_json::from_slice::<Value>(&written.bytes).unwrap()["spec"]["containers"][0].take();
-    assert_eq!((&container["resources"]["requests"]["cpu"], &container["image"]), (&json!("2"), &json!("nginx")));
+    assert_eq!(
+        (&container["resources"]["requests"]["cpu"], &container["image"]),
+        (&json!("2"), &json!("nginx"))
+    );
     let limits = json!({"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}});
     let status = api.registry.patch(&at, resize(limits), &write()).await.unwrap_err();
-    assert!(status.message.ends_with("Pod QOS Class may not change as a result of resizing"), "{}", status.message);
+    assert!(
+        status.message.ends_with("Pod QOS Class may not change as a result of resizing"),
+        "{}",
+        status.message
+    );
 }
 
 #[tokio::test]

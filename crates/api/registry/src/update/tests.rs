@@ -42,11 +42,18 @@ async fn refuses_what_is_about_another_object() {
     other["metadata"]["uid"] = "aaaaaaaa-0000-4000-8000-000000000000".into();
     let status = api.update("configmaps", "default", other).await.unwrap_err();
     assert_eq!(status.code, 409);
-    assert!(status.message.contains("Precondition failed: UID in precondition: aaaaaaaa-0000-4000-8000-000000000000"));
+    assert!(
+        status
+            .message
+            .contains("Precondition failed: UID in precondition: aaaaaaaa-0000-4000-8000-000000000000")
+    );
     let at = api.at("configmaps", "default", "c");
     for (object, message) in [
         (config_map("d"), "the name of the object (d) does not match the name on the URL (c)"),
-        (json!({"data": {}}), "the name of the object (c based on URL) was undeterminable: name must be provided"),
+        (
+            json!({"data": {}}),
+            "the name of the object (c based on URL) was undeterminable: name must be provided",
+        ),
     ] {
         let status = api.registry.update(&at, object, &write()).await.unwrap_err();
         assert_eq!((status.code, &*status.message), (400, message));
@@ -101,7 +108,14 @@ async fn some_kinds_are_made_by_an_update() {
     let at = api.at("coordination.k8s.io/v1/leases", "default", "l");
     let written = api.registry.update(&at, lease.clone(), &write()).await.unwrap();
     assert!(written.created);
-    assert!(!api.registry.update(&at, lease.clone(), &write()).await.unwrap().created);
+    let status = api.registry.update(&at, lease.clone(), &write()).await.unwrap_err();
+    assert_eq!(
+        (status.code, status.details.unwrap().causes[0].field.as_str()),
+        (422, "metadata.resourceVersion")
+    );
+    let mut known = lease.clone();
+    known["metadata"]["resourceVersion"] = written.revision.to_string().into();
+    assert!(!api.registry.update(&at, known, &write()).await.unwrap().created);
     let mut with_uid = lease;
     with_uid["metadata"] = json!({"name": "m", "uid": "x"});
     assert_eq!(api.update("coordination.k8s.io/v1/leases", "default", with_uid).await.unwrap_err().code, 409);
@@ -119,7 +133,8 @@ async fn a_deleted_object_goes_with_its_last_finalizer() {
     assert_eq!(changed["data"]["a"], "b");
     let added = json!({"metadata": {"finalizers": ["example.test/a", "example.test/b"]}});
     assert_eq!(api.merge("configmaps", "default", "f", added).await.unwrap_err().code, 422);
-    let last = api.merge("configmaps", "default", "f", json!({"metadata": {"finalizers": null}})).await.unwrap();
+    let last =
+        api.merge("configmaps", "default", "f", json!({"metadata": {"finalizers": null}})).await.unwrap();
     assert_eq!(last["metadata"].get("finalizers"), None);
     assert_eq!(api.get("configmaps", "default", "f").await.unwrap_err().code, 404);
 }
@@ -157,7 +172,12 @@ async fn pods_are_marked_by_their_generation() {
     let patch = crate::Patch::Strategic(json!({"status": {"phase": "Running"}}));
     let written = api.registry.patch(&at, patch, &options).await.unwrap();
     let running: Value = serde_json::from_slice(&written.bytes).unwrap();
-    assert_eq!((&running["status"]["phase"], &running["metadata"]["generation"]), (&json!("Running"), &json!(1)));
-    let gone = api.delete_with("pods", "default", "p", DeleteOptions { grace_seconds: Some(5), ..Default::default() }).await;
+    assert_eq!(
+        (&running["status"]["phase"], &running["metadata"]["generation"]),
+        (&json!("Running"), &json!(1))
+    );
+    let gone = api
+        .delete_with("pods", "default", "p", DeleteOptions { grace_seconds: Some(5), ..Default::default() })
+        .await;
     assert_eq!(gone.unwrap()["metadata"]["generation"], 2);
 }

@@ -57,7 +57,14 @@ async fn objects_come_into_a_selection_and_leave_it() {
     let mut watching = api.watch("configmaps", "default", query).await.unwrap();
     api.create("configmaps", "default", labelled(config_map("a"), json!({"app": "y"}))).await.unwrap();
     for app in ["x", "x", "y", "x"] {
-        api.merge("configmaps", "default", "a", json!({"metadata": {"labels": {"app": app}}, "data": {"turn": app}})).await.unwrap();
+        api.merge(
+            "configmaps",
+            "default",
+            "a",
+            json!({"metadata": {"labels": {"app": app}}, "data": {"turn": app}}),
+        )
+        .await
+        .unwrap();
     }
     api.merge("configmaps", "default", "a", json!({"data": {"b": "c"}})).await.unwrap();
     api.delete("configmaps", "default", "a").await.unwrap();

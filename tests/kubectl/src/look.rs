@@ -73,6 +73,7 @@ fn a_watch_tells_what_happens() {
     let reading = std::thread::spawn(move || lines.map_while(Result::ok).all(|line| tell.send(line).is_ok()));
     let next = || {
         let line = told.recv_timeout(Duration::from_secs(30)).unwrap();
+        assert!(!line.contains("<invalid>"), "an age from before its time: {line}");
         line.split_whitespace().take(2).collect::<Vec<_>>().join(" ")
     };
     assert_eq!([next(), next(), next()], ["ADDED a", "ADDED b", "ADDED c"]);

@@ -50,6 +50,15 @@ pub fn check(node: Node<'_>, value: &mut Value, mode: Mode) -> Outcome {
     walk.outcome
 }
 
+/// An object of which nothing was given: what upstream always writes. New objects are compared with it to find who owns what.
+pub fn empty(node: Node<'_>) -> Value {
+    let mut map = Map::new();
+    if let Some(object) = node.object() {
+        fill(node.schemas(), object, &mut map);
+    }
+    Value::Object(map)
+}
+
 struct Walk<'s> {
     schemas: &'s Schemas,
     mode: Mode,
@@ -193,7 +202,7 @@ fn fill(schemas: &Schemas, object: &ObjectType, map: &mut Map<String, Value>) {
     }
 }
 
-/// The empty value that upstream writes; none for lists, maps and times, whose empty value is null.
+/// The empty value that upstream writes; null for lists, maps and times.
 fn zero_of(schemas: &Schemas, shape: &Shape) -> Option<Value> {
     Some(match shape {
         Shape::String | Shape::Bytes => Value::String(String::new()),
@@ -206,7 +215,8 @@ fn zero_of(schemas: &Schemas, shape: &Shape) -> Option<Value> {
             fill(schemas, schemas.get(*id)?, &mut map);
             Value::Object(map)
         }
-        Shape::Map(_) | Shape::List(_) | Shape::Time | Shape::MicroTime | Shape::Any => return None,
+        Shape::Map(_) | Shape::List(_) | Shape::Time | Shape::MicroTime => Value::Null,
+        Shape::Any => return None,
     })
 }
 

@@ -62,6 +62,20 @@ fn writes_what_upstream_always_writes() {
 }
 
 #[test]
+fn lists_and_times_that_upstream_always_writes_are_null() {
+    assert_eq!(
+        empty(node("rbac.authorization.k8s.io", "clusterroles")),
+        json!({"metadata": {}, "rules": null})
+    );
+    let mut pod =
+        json!({"spec": {"containers": []}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+    check(node("", "pods"), &mut pod, Mode::Whole);
+    let condition =
+        json!({"type": "Ready", "status": "True", "lastProbeTime": null, "lastTransitionTime": null});
+    assert_eq!(pod["status"]["conditions"], json!([condition]));
+}
+
+#[test]
 fn a_fragment_keeps_its_nulls_and_empty_values() {
     let mut patch = json!({"metadata": {"labels": {"a": null}, "annotations": null}, "spec": {"replicas": null, "paused": false}, "x": 1});
     let outcome = check(node("apps", "deployments"), &mut patch, Mode::Fragment);

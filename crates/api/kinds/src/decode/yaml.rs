@@ -15,24 +15,39 @@ pub(super) fn read(bytes: &[u8]) -> Result<Decoded, DecodeError> {
     let text = std::str::from_utf8(bytes).map_err(|error| DecodeError::Yaml(error.to_string()))?;
     let text = first_document(text);
     let parse = |policy| {
-        let options = serde_saphyr::options! { duplicate_keys: policy, legacy_octal_numbers: true, with_snippet: false };
+        let options = serde_saphyr::options! {
+            duplicate_keys: policy, legacy_octal_numbers: true, with_snippet: false
+        };
         serde_saphyr::from_str_with_options::<Value>(text, options)
     };
     let mut duplicates = Vec::new();
     let value = match parse(DuplicateKeyPolicy::Error) {
         Ok(value) => value,
-        Err(error) => {
-            let value =
-                parse(DuplicateKeyPolicy::LastWins).map_err(|error| DecodeError::Yaml(error.to_string()))?;
-            // It can be read with duplicates allowed, so these were what was wrong.
-            duplicates.push(format!("yaml: unmarshal errors:\n  {error}"));
+        Err(serde_saphyr::Error::DuplicateMappingKey { key, location }) => {
+            let value = parse(DuplicateKeyPolicy::LastWins).map_err(|error| told(&error))?;
+            let key = key.unwrap_or_default();
+            let line = location.line();
+            duplicates
+                .push(format!("yaml: unmarshal errors:\n  line {line}: key {key:?} already set in map"));
             value
         }
+        Err(error) => return Err(told(&error)),
     };
     match value {
         Value::Object(_) => Ok(Decoded { value, duplicates }),
         _ => Err(DecodeError::Json("json: cannot unmarshal a YAML document that is not a map".into())),
     }
+}
+
+/// `line 3: did not find …`, upstream's form.
+fn told(error: &serde_saphyr::Error) -> DecodeError {
+    let error = error.without_snippet();
+    let said = error.to_string();
+    let said = said.split(" at line ").next().unwrap_or_default();
+    DecodeError::Yaml(match error.location() {
+        Some(location) => format!("line {}: {said}", location.line()),
+        None => said.to_owned(),
+    })
 }
 
 /// Upstream reads the first document of a body and leaves the rest.

@@ -1,17 +1,18 @@
 //! Upstream's protobuf, read by the table: an envelope that names the kind, and in it a message whose numbers the schema has.
 //! The value is the one that the same object would have in JSON. Any bytes at all end in a value or an error.
 
+mod special;
 mod wire;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::DecodeError;
 use crate::builtin::{Builtin, builtin};
 use crate::schema::{Field, ObjectType, Schemas, Shape, Wire, Zero};
 use crate::time;
+use special::{inner, int_or_string, moment};
 pub use wire::WireError;
 use wire::{Datum, Reader};
 
@@ -279,38 +280,6 @@ fn outer(field: &Field) -> &[u32] {
         Wire::Within(numbers) => numbers,
         _ => &[],
     }
-}
-
-/// The last field of that number in a small message.
-fn inner(bytes: &[u8], wanted: u32) -> Result<Option<Datum<'_>>, WireError> {
-    let mut found = None;
-    let mut reader = Reader::new(bytes);
-    while let Some((number, datum)) = reader.next()? {
-        if number == wanted {
-            found = Some(datum);
-        }
-    }
-    Ok(found)
-}
-
-fn int_or_string(bytes: &[u8]) -> Result<Value, WireError> {
-    let is_text = inner(bytes, 1)?.map_or(Ok(0), |datum| datum.number())? == 1;
-    if is_text {
-        return inner(bytes, 3)?.map_or_else(|| Ok("".into()), |datum| datum.text().map(Value::from));
-    }
-    let number = inner(bytes, 2)?.map_or(Ok(0), |datum| datum.signed())?;
-    Ok((number as i32).into())
-}
-
-/// Nothing at all is no time: null, which vanishes.
-fn moment(bytes: &[u8], precision: time::Precision) -> Result<Value, WireError> {
-    if bytes.is_empty() {
-        return Ok(Value::Null);
-    }
-    let seconds = inner(bytes, 1)?.map_or(Ok(0), |datum| datum.signed())?;
-    let nanos = inner(bytes, 2)?.map_or(Ok(0), |datum| datum.signed())?;
-    let at = Timestamp::new(seconds, nanos as i32).map_err(|_| WireError::Time)?;
-    Ok(time::write(at, precision).into())
 }
 
 #[cfg(test)]

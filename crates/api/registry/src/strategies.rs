@@ -35,6 +35,8 @@ mod service;
 mod service_account;
 mod stateful_set;
 mod storage;
+#[cfg(test)]
+mod tests;
 mod volume;
 mod workload;
 

@@ -7,15 +7,38 @@ use serde_json::Value;
 use super::names;
 
 const STANDARD: &[&str] = &[
-    "configmaps", "cpu", "ephemeral-storage", "limits.cpu", "limits.ephemeral-storage", "limits.memory", "memory",
-    "persistentvolumeclaims", "pods", "replicationcontrollers", "requests.cpu", "requests.ephemeral-storage",
-    "requests.memory", "requests.storage", "resourcequotas", "secrets", "services", "services.loadbalancers",
-    "services.nodeports", "storage",
+    "configmaps",
+    "cpu",
+    "ephemeral-storage",
+    "limits.cpu",
+    "limits.ephemeral-storage",
+    "limits.memory",
+    "memory",
+    "persistentvolumeclaims",
+    "pods",
+    "replicationcontrollers",
+    "requests.cpu",
+    "requests.ephemeral-storage",
+    "requests.memory",
+    "requests.storage",
+    "resourcequotas",
+    "secrets",
+    "services",
+    "services.loadbalancers",
+    "services.nodeports",
+    "storage",
 ];
 /// Objects are counted in whole numbers.
 const WHOLE: &[&str] = &[
-    "configmaps", "persistentvolumeclaims", "pods", "replicationcontrollers", "resourcequotas", "secrets", "services",
-    "services.loadbalancers", "services.nodeports",
+    "configmaps",
+    "persistentvolumeclaims",
+    "pods",
+    "replicationcontrollers",
+    "resourcequotas",
+    "secrets",
+    "services",
+    "services.loadbalancers",
+    "services.nodeports",
 ];
 
 /// The amount that a field holds. The schema has already refused what is none.
@@ -104,7 +127,8 @@ pub(super) fn positive(errors: &mut Errors, path: &Path<'_>, value: &Value) {
 pub(super) fn round(of: &mut Value, field: &str) {
     let Some(Value::Object(amounts)) = of.get_mut(field) else { return };
     for value in amounts.values_mut() {
-        let fine = value.as_str().is_some_and(|text| text.ends_with(['n', 'u']) || text.contains(['.', 'e', 'E']));
+        let fine =
+            value.as_str().is_some_and(|text| text.ends_with(['n', 'u']) || text.contains(['.', 'e', 'E']));
         if fine || value.is_f64() {
             *value = amount(value).rounded_to_milli().to_string().into();
         }

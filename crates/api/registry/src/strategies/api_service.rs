@@ -47,7 +47,11 @@ impl Strategy for ApiServices {
         let at_insecure = path.child("insecureSkipTLSVerify");
         if !has(spec, "service") {
             if insecure {
-                errors.invalid(&at_insecure, &true.into(), "local APIServices may not have insecureSkipTLSVerify");
+                errors.invalid(
+                    &at_insecure,
+                    &true.into(),
+                    "local APIServices may not have insecureSkipTLSVerify",
+                );
             }
             return;
         }

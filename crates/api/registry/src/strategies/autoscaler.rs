@@ -64,7 +64,8 @@ impl Strategy for Autoscalers {
             errors.invalid(&path.child("maxReplicas"), &most.into(), detail);
         }
         let reference = at(spec, "scaleTargetRef");
-        let core = text(reference, "apiVersion") == "v1" && text(reference, "kind") == "ReplicationController";
+        let core =
+            text(reference, "apiVersion") == "v1" && text(reference, "kind") == "ReplicationController";
         target(errors, &path.child("scaleTargetRef"), reference, !core);
         for (i, one) in list(spec, "metrics").iter().enumerate() {
             metric(errors, &path.child("metrics").index(i), one);
@@ -89,7 +90,10 @@ fn status(autoscaler: &mut Value) {
 }
 
 const METRICS: &[(&str, &str)] = &[
-    ("Object", "object"), ("External", "external"), ("Pods", "pods"), ("Resource", "resource"),
+    ("Object", "object"),
+    ("External", "external"),
+    ("Pods", "pods"),
+    ("Resource", "resource"),
     ("ContainerResource", "containerResource"),
 ];
 const METRIC_KINDS: &[&str] = &["ContainerResource", "External", "Object", "Pods", "Resource"];
@@ -237,7 +241,11 @@ fn scaling(errors: &mut Errors, path: &Path<'_>, rules: &Value) {
         }
         for field in ["value", "periodSeconds"] {
             if number(policy, field) <= 0 {
-                errors.invalid(&path.child(field), &number(policy, field).into(), "must be greater than zero");
+                errors.invalid(
+                    &path.child(field),
+                    &number(policy, field).into(),
+                    "must be greater than zero",
+                );
             }
         }
         if number(policy, "periodSeconds") > 1800 {

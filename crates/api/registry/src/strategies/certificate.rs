@@ -75,10 +75,29 @@ impl Strategy for SigningRequests {
 }
 
 const USAGES: &[&str] = &[
-    "any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment",
-    "decipher only", "digital signature", "email protection", "encipher only", "ipsec end system", "ipsec tunnel",
-    "ipsec user", "key agreement", "key encipherment", "microsoft sgc", "netscape sgc", "ocsp signing", "s/mime",
-    "server auth", "signing", "timestamping",
+    "any",
+    "cert sign",
+    "client auth",
+    "code signing",
+    "content commitment",
+    "crl sign",
+    "data encipherment",
+    "decipher only",
+    "digital signature",
+    "email protection",
+    "encipher only",
+    "ipsec end system",
+    "ipsec tunnel",
+    "ipsec user",
+    "key agreement",
+    "key encipherment",
+    "microsoft sgc",
+    "netscape sgc",
+    "ocsp signing",
+    "s/mime",
+    "server auth",
+    "signing",
+    "timestamping",
 ];
 
 /// `example.com/signer`
@@ -111,8 +130,11 @@ fn conditions(errors: &mut Errors, request: &Value) {
             errors.required(&path_one.child("type"), "");
         }
         // What a signer decided cannot be unsaid.
-        let known: &[&str] =
-            if matches!(kind, "Approved" | "Denied" | "Failed") { &["True"] } else { &["False", "True", "Unknown"] };
+        let known: &[&str] = if matches!(kind, "Approved" | "Denied" | "Failed") {
+            &["True"]
+        } else {
+            &["False", "True", "Unknown"]
+        };
         names::one_of(errors, &path_one.child("status"), text(condition, "status"), known);
         let earlier = |wanted: &str| conditions.iter().take(i).any(|other| text(other, "type") == wanted);
         if (kind == "Approved" && earlier("Denied")) || (kind == "Denied" && earlier("Approved")) {

@@ -122,10 +122,9 @@ fn unchanged_but_size(errors: &mut Errors, new: &Value, old: &Value) {
     let fields = now.as_object().into_iter().chain(before.as_object()).flat_map(|fields| fields.keys());
     let bound = text(at(new, "status"), "phase") == "Bound";
     let allowed = |field: &str| match field {
-        "resources" => same(
-            &without_size(at(now, "resources"), bound),
-            &without_size(at(before, "resources"), bound),
-        ),
+        "resources" => {
+            same(&without_size(at(now, "resources"), bound), &without_size(at(before, "resources"), bound))
+        }
         // The binder fills in the volume and the default class.
         "volumeName" => text(before, "volumeName").is_empty() || text(now, field) == text(before, field),
         "storageClassName" => !has(before, field) || at(now, field) == at(before, field),
@@ -141,7 +140,10 @@ fn unchanged_but_size(errors: &mut Errors, new: &Value, old: &Value) {
     let held = map(at(old, "status"), "capacity").get("storage").map(amounts::amount).unwrap_or_default();
     if size(now) < size(before) && size(now).unwrap_or_default() <= held {
         let path = path.child("resources");
-        errors.forbidden(&path.child("requests").child("storage"), "field can not be less than status.capacity");
+        errors.forbidden(
+            &path.child("requests").child("storage"),
+            "field can not be less than status.capacity",
+        );
     }
     if !same(at(now, "volumeMode"), at(before, "volumeMode")) {
         errors.invalid(&Path::root("volumeMode"), at(now, "volumeMode"), "field is immutable");

@@ -154,7 +154,11 @@ fn requests(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
         }
         let options = list(request, "firstAvailable");
         match (has(request, "exactly"), !options.is_empty()) {
-            (true, true) => errors.invalid(&path, request, "exactly one of `exactly` or `firstAvailable` must be specified"),
+            (true, true) => errors.invalid(
+                &path,
+                request,
+                "exactly one of `exactly` or `firstAvailable` must be specified",
+            ),
             (false, false) => {
                 errors.required(&path, "exactly one of `exactly` or `firstAvailable` is required");
             }

@@ -58,7 +58,12 @@ impl Strategy for CronJobs {
         let policy = text(spec, "concurrencyPolicy");
         names::one_of(errors, &path.child("concurrencyPolicy"), policy, &["Allow", "Forbid", "Replace"]);
         job::check_template(errors, &path.child("jobTemplate"), at(spec, "jobTemplate"));
-        workload::not_negative(errors, &path, spec, &["successfulJobsHistoryLimit", "failedJobsHistoryLimit"]);
+        workload::not_negative(
+            errors,
+            &path,
+            spec,
+            &["successfulJobsHistoryLimit", "failedJobsHistoryLimit"],
+        );
         let name = text(at(cron_job, "metadata"), "name");
         if name.len() > LONGEST_NAME {
             let detail = "must be no more than 52 characters";

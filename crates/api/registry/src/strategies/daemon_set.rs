@@ -3,7 +3,7 @@
 use kedge_kinds::field::{Errors, Path};
 use serde_json::{Value, json};
 
-use super::fields::{at, carry, fill, fill_text, open, same, text};
+use super::fields::{at, fill, fill_text, open, same, text};
 use super::pod::defaults;
 use super::{names, workload};
 use crate::strategy::Strategy;
@@ -40,10 +40,6 @@ impl Strategy for DaemonSets {
         set_generation(new, if changed { generation + 1 } else { generation });
     }
 
-    fn prepare_status(&self, new: &mut Value, old: &Value) {
-        carry(new, old, "spec");
-    }
-
     fn validate(&self, set: &Value, errors: &mut Errors) {
         let (path, spec) = (Path::root("spec"), at(set, "spec"));
         let selector = at(spec, "selector");
@@ -68,8 +64,15 @@ impl Strategy for DaemonSets {
 
     fn validate_status(&self, new: &Value, old: &Value, errors: &mut Errors) {
         const COUNTS: &[&str] = &[
-            "currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady",
-            "observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable", "collisionCount",
+            "currentNumberScheduled",
+            "numberMisscheduled",
+            "desiredNumberScheduled",
+            "numberReady",
+            "observedGeneration",
+            "updatedNumberScheduled",
+            "numberAvailable",
+            "numberUnavailable",
+            "collisionCount",
         ];
         workload::not_negative(errors, &Path::root("status"), at(new, "status"), COUNTS);
         workload::not_decremented(errors, at(new, "status"), at(old, "status"));
@@ -116,7 +119,9 @@ fn strategy(errors: &mut Errors, path: &Path<'_>, strategy: &Value) {
                     let detail = "may not be set when maxUnavailable is non-zero";
                     errors.invalid(&path.child("maxSurge"), surge, detail);
                 }
-                (true, true) => errors.required(&path.child("maxUnavailable"), "cannot be 0 when maxSurge is 0"),
+                (true, true) => {
+                    errors.required(&path.child("maxUnavailable"), "cannot be 0 when maxSurge is 0")
+                }
                 _ => {}
             }
         }

@@ -1,5 +1,8 @@
 //! Deployments: rolling by a quarter unless told otherwise.
 
+#[cfg(test)]
+mod tests;
+
 use kedge_kinds::field::{Errors, Path};
 use serde_json::{Map, Value};
 
@@ -45,7 +48,11 @@ impl Strategy for Deployments {
         workload::not_negative(errors, &path, spec, &["progressDeadlineSeconds"]);
         if number(spec, "progressDeadlineSeconds") <= number(spec, "minReadySeconds") {
             let detail = "must be greater than minReadySeconds";
-            errors.invalid(&path.child("progressDeadlineSeconds"), at(spec, "progressDeadlineSeconds"), detail);
+            errors.invalid(
+                &path.child("progressDeadlineSeconds"),
+                at(spec, "progressDeadlineSeconds"),
+                detail,
+            );
         }
     }
 
@@ -55,8 +62,14 @@ impl Strategy for Deployments {
 
     fn validate_status(&self, new: &Value, old: &Value, errors: &mut Errors) {
         const COUNTS: &[&str] = &[
-            "observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas",
-            "unavailableReplicas", "terminatingReplicas", "collisionCount",
+            "observedGeneration",
+            "replicas",
+            "updatedReplicas",
+            "readyReplicas",
+            "availableReplicas",
+            "unavailableReplicas",
+            "terminatingReplicas",
+            "collisionCount",
         ];
         let status = at(new, "status");
         workload::not_negative(errors, &Path::root("status"), status, COUNTS);

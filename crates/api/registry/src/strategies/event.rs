@@ -29,7 +29,8 @@ impl Strategy for Events {
         };
         if !has(event, "eventTime") {
             // An old event about an object of the cluster lies in the default namespace.
-            let expected = if involved.is_empty() { matches!(namespace, "" | "default") } else { namespace == involved };
+            let expected =
+                if involved.is_empty() { matches!(namespace, "" | "default") } else { namespace == involved };
             if !expected {
                 elsewhere();
             }
@@ -43,9 +44,12 @@ impl Strategy for Events {
             errors.required(&Path::root("reportingComponent"), "");
         }
         names::qualified(errors, &Path::root("reportingComponent"), reporter);
-        for (field, most, needed) in
-            [("reportingInstance", 128, true), ("action", 128, true), ("reason", 128, true), ("message", 1024, false)]
-        {
+        for (field, most, needed) in [
+            ("reportingInstance", 128, true),
+            ("action", 128, true),
+            ("reason", 128, true),
+            ("message", 1024, false),
+        ] {
             let length = text(event, field).len();
             if length == 0 && needed {
                 errors.required(&Path::root(field), "");

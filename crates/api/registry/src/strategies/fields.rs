@@ -130,8 +130,3 @@ fn is_zero(value: &Value) -> bool {
         Value::Object(value) => value.values().all(is_zero),
     }
 }
-
-/// The field is the same in both.
-pub(super) fn unchanged(new: &Value, old: &Value, field: &str) -> bool {
-    same(at(new, field), at(old, field))
-}

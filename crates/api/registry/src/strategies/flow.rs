@@ -83,7 +83,12 @@ impl Strategy for PriorityLevels {
         let (path, spec) = (Path::root("spec"), at(level, "spec"));
         let kind = text(spec, "type");
         if (text(at(level, "metadata"), "name") == "exempt") != (kind == "Exempt") {
-            names::wrong(errors, &path.child("type"), kind, "must be 'Exempt' if and only if `name` is 'exempt'");
+            names::wrong(
+                errors,
+                &path.child("type"),
+                kind,
+                "must be 'Exempt' if and only if `name` is 'exempt'",
+            );
         }
         match kind {
             "Exempt" => {
@@ -162,8 +167,20 @@ fn alone(errors: &mut Errors, path: &Path<'_>, rule: &Value, field: &str, called
 
 fn verbs(errors: &mut Errors, path: &Path<'_>, rule: &Value) {
     const VERBS: &[&str] = &[
-        "connect", "create", "delete", "deletecollection", "get", "head", "list", "options", "patch", "post", "proxy",
-        "put", "update", "watch",
+        "connect",
+        "create",
+        "delete",
+        "deletecollection",
+        "get",
+        "head",
+        "list",
+        "options",
+        "patch",
+        "post",
+        "proxy",
+        "put",
+        "update",
+        "watch",
     ];
     if list(rule, "verbs").is_empty() {
         errors.required(&path.child("verbs"), "verbs must contain at least one value");
@@ -175,7 +192,8 @@ fn verbs(errors: &mut Errors, path: &Path<'_>, rule: &Value) {
 }
 
 fn one_subject(errors: &mut Errors, path: &Path<'_>, subject: &Value) {
-    const KINDS: &[(&str, &str)] = &[("ServiceAccount", "serviceAccount"), ("User", "user"), ("Group", "group")];
+    const KINDS: &[(&str, &str)] =
+        &[("ServiceAccount", "serviceAccount"), ("User", "user"), ("Group", "group")];
     let kind = text(subject, "kind");
     let Some((_, field)) = KINDS.iter().find(|(known, _)| *known == kind) else {
         return errors.not_supported(&path.child("kind"), &kind.into(), &["Group", "ServiceAccount", "User"]);
@@ -214,7 +232,10 @@ fn limited(errors: &mut Errors, path: &Path<'_>, level: &Value) {
     let (path, response) = (path.child("limitResponse"), at(level, "limitResponse"));
     match (text(response, "type"), has(response, "queuing")) {
         ("Reject", true) => {
-            errors.forbidden(&path.child("queuing"), "must be nil if limited.limitResponse.type is not Limited");
+            errors.forbidden(
+                &path.child("queuing"),
+                "must be nil if limited.limitResponse.type is not Limited",
+            );
         }
         ("Queue", false) => {
             let detail = "must not be empty if limited.limitResponse.type is Limited";

@@ -187,7 +187,9 @@ impl Strategy for IngressClasses {
                 errors.forbidden(&path.child("namespace"), "`parameters.scope` is set to 'Cluster'");
             }
             ("Cluster", None) => {}
-            (other, _) => errors.not_supported(&path.child("scope"), &other.into(), &["Cluster", "Namespace"]),
+            (other, _) => {
+                errors.not_supported(&path.child("scope"), &other.into(), &["Cluster", "Namespace"])
+            }
         }
     }
 
@@ -207,7 +209,9 @@ fn controller(errors: &mut Errors, path: &Path<'_>, name: &str) {
     }
     match name.split_once('/') {
         _ if name.is_empty() => errors.required(path, ""),
-        Some((domain, rest)) if !domain.is_empty() && !rest.is_empty() => names::subdomain(errors, path, domain),
+        Some((domain, rest)) if !domain.is_empty() && !rest.is_empty() => {
+            names::subdomain(errors, path, domain)
+        }
         _ => names::wrong(errors, path, name, "must be a domain-prefixed path (such as \"acme.io/foo\")"),
     }
 }

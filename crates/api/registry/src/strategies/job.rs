@@ -1,6 +1,8 @@
 //! Jobs. A job finds its pods by its own uid, so selector and labels are made here.
 
 mod check;
+#[cfg(test)]
+mod tests;
 
 use kedge_kinds::field::{Errors, Path};
 use serde_json::{Map, Value};

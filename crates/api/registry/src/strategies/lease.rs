@@ -23,7 +23,8 @@ impl Strategy for Leases {
             names::not_negative(errors, &path.child("leaseTransitions"), transitions);
         }
         if !text(spec, "preferredHolder").is_empty() && text(spec, "strategy").is_empty() {
-            errors.forbidden(&path.child("preferredHolder"), "may only be specified if `strategy` is defined");
+            errors
+                .forbidden(&path.child("preferredHolder"), "may only be specified if `strategy` is defined");
         }
     }
 

@@ -84,16 +84,38 @@ fn ordered(errors: &mut Errors, path: &Path<'_>, item: &Value, kind: &str) {
         // The pair, the field that is blamed, whose value is shown, and the words.
         let pairs = [
             ("min", "max", "min", "min", "min value", "max value"),
-            ("min", "defaultRequest", "defaultRequest", "defaultRequest", "min value", "default request value"),
-            ("defaultRequest", "max", "defaultRequest", "defaultRequest", "default request value", "max value"),
-            ("defaultRequest", "default", "defaultRequest", "defaultRequest", "default request value", "default limit value"),
+            (
+                "min",
+                "defaultRequest",
+                "defaultRequest",
+                "defaultRequest",
+                "min value",
+                "default request value",
+            ),
+            (
+                "defaultRequest",
+                "max",
+                "defaultRequest",
+                "defaultRequest",
+                "default request value",
+                "max value",
+            ),
+            (
+                "defaultRequest",
+                "default",
+                "defaultRequest",
+                "defaultRequest",
+                "default request value",
+                "default limit value",
+            ),
             ("min", "default", "default", "min", "min value", "default value"),
             ("default", "max", "default", "max", "default value", "max value"),
         ];
         for (low, high, blamed, quoted, low_words, high_words) in pairs {
             let (Some(least), Some(most)) = (of(low), of(high)) else { continue };
             if amount(least) > amount(most) {
-                let detail = format!("{low_words} {} is greater than {high_words} {}", amount(least), amount(most));
+                let detail =
+                    format!("{low_words} {} is greater than {high_words} {}", amount(least), amount(most));
                 let value = shown(of(quoted).unwrap_or(least));
                 errors.invalid(&path.child(blamed).key(name), &value, &detail);
             }

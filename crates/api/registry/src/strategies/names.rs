@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use kedge_kinds::field::{Errors, Path};
 use serde_json::Value;
 
-use super::fields::{at, list, map, text, texts};
+use super::fields::{list, map, text, texts};
 
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must \
      start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
@@ -91,7 +91,8 @@ pub(super) fn search_domain(errors: &mut Errors, path: &Path<'_>, value: &str) {
     longer_than(errors, path, value, 253);
     let fits = |part: &str| {
         let part = part.strip_prefix('_').unwrap_or(part);
-        let ends = part.bytes().next().is_some_and(is_lower_or_digit) && part.bytes().last().is_some_and(is_lower_or_digit);
+        let ends = part.bytes().next().is_some_and(is_lower_or_digit)
+            && part.bytes().last().is_some_and(is_lower_or_digit);
         ends && part.bytes().all(|byte| is_lower_or_digit(byte) || matches!(byte, b'-' | b'_'))
     };
     if !value.split('.').all(fits) {
@@ -211,7 +212,8 @@ pub(super) fn selector(errors: &mut Errors, path: &Path<'_>, selector: &Value) {
         let values = list(expression, "values");
         match text(expression, "operator") {
             "In" | "NotIn" if values.is_empty() => {
-                errors.required(&path.child("values"), "must be specified when `operator` is 'In' or 'NotIn'");
+                errors
+                    .required(&path.child("values"), "must be specified when `operator` is 'In' or 'NotIn'");
             }
             "Exists" | "DoesNotExist" if !values.is_empty() => {
                 let detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
@@ -315,7 +317,9 @@ pub(super) fn one_of_if_set(errors: &mut Errors, path: &Path<'_>, value: &Value,
 
 pub(super) fn config_key(errors: &mut Errors, path: &Path<'_>, key: &str) {
     longer_than(errors, path, key, 253);
-    if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')) {
+    if key.is_empty()
+        || !key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+    {
         wrong(errors, path, key, CONFIG_KEY);
     }
     match key {
@@ -438,12 +442,4 @@ pub(super) fn endpoint_address(errors: &mut Errors, path: &Path<'_>, value: &str
 
 fn is_link_local(address: Ipv6Addr) -> bool {
     address.segments()[0] & 0xffc0 == 0xfe80
-}
-
-/// `spec.selector` of a workload chooses the pods of its own template.
-pub(super) fn selector_fits_template(errors: &mut Errors, path: &Path<'_>, selector: &Value, template: &Value) {
-    let labels = at(at(template, "metadata"), "labels");
-    if !selects(selector, labels) {
-        errors.invalid(path, labels, "`selector` does not match template `labels`");
-    }
 }

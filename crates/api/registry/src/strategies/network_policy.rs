@@ -19,7 +19,11 @@ impl Strategy for NetworkPolicies {
             }
         }
         if list(spec, "policyTypes").is_empty() {
-            let types = if list(spec, "egress").is_empty() { json!(["Ingress"]) } else { json!(["Ingress", "Egress"]) };
+            let types = if list(spec, "egress").is_empty() {
+                json!(["Ingress"])
+            } else {
+                json!(["Ingress", "Egress"])
+            };
             put(spec, "policyTypes", types);
         }
     }

@@ -46,8 +46,11 @@ impl Strategy for Nodes {
         for (i, range) in ranges.iter().enumerate() {
             names::range(errors, &path.child("podCIDRs").index(i), range);
         }
-        let families: Vec<bool> =
-            ranges.iter().filter_map(|range| names::parse_range(range)).map(|(address, _)| address.is_ipv4()).collect();
+        let families: Vec<bool> = ranges
+            .iter()
+            .filter_map(|range| names::parse_range(range))
+            .map(|(address, _)| address.is_ipv4())
+            .collect();
         if ranges.len() > 2 || (families.len() == 2 && families.first() == families.last()) {
             let detail = "may specify no more than one CIDR for each IP family";
             errors.invalid(&path.child("podCIDRs"), at(spec, "podCIDRs"), detail);

@@ -12,6 +12,8 @@ mod resources;
 pub(super) mod scheduling;
 mod security;
 pub(super) mod template;
+#[cfg(test)]
+mod tests;
 mod update;
 pub(super) mod volumes;
 pub(super) mod warnings;
@@ -19,7 +21,7 @@ pub(super) mod warnings;
 use kedge_kinds::field::{Errors, Path};
 use serde_json::{Value, json};
 
-use super::fields::{at, fill, int, list, open, put, text};
+use super::fields::{at, fill, int, list, number, open, put, text};
 use crate::strategy::{Selectable, Strategy};
 
 pub(super) struct Pods;
@@ -40,10 +42,6 @@ impl Strategy for Pods {
         }
     }
 
-    fn prepare_update(&self, new: &mut Value, old: &Value) {
-        super::fields::carry(new, old, "status");
-    }
-
     fn prepare_status(&self, new: &mut Value, old: &Value) {
         let class = text(at(old, "status"), "qosClass");
         if let Some(status) = open(new, "status")
@@ -56,11 +54,15 @@ impl Strategy for Pods {
     fn validate(&self, pod: &Value, errors: &mut Errors) {
         whole(pod, errors);
         let (path, spec) = (Path::root("spec"), at(pod, "spec"));
-        if !list(spec, "ephemeralContainers").is_empty() && at(pod, "metadata").get("resourceVersion").is_none() {
+        // They are added to a pod that runs, which counts as a change of it: a pod of the first generation is new.
+        if !list(spec, "ephemeralContainers").is_empty() && number(at(pod, "metadata"), "generation") < 2 {
             errors.forbidden(&path.child("ephemeralContainers"), "cannot be set on create");
         }
         if !text(spec, "nodeName").is_empty() && !list(spec, "schedulingGates").is_empty() {
-            errors.forbidden(&path.child("nodeName"), "cannot be set until all schedulingGates have been cleared");
+            errors.forbidden(
+                &path.child("nodeName"),
+                "cannot be set until all schedulingGates have been cleared",
+            );
         }
     }
 

@@ -11,7 +11,8 @@ pub(super) struct PriorityClasses;
 
 const HIGHEST_OF_USERS: i64 = 1_000_000_000;
 /// The classes that the system brings along, with their values.
-const SYSTEM: &[(&str, i64)] = &[("system-node-critical", 2_000_001_000), ("system-cluster-critical", 2_000_000_000)];
+const SYSTEM: &[(&str, i64)] =
+    &[("system-node-critical", 2_000_001_000), ("system-cluster-critical", 2_000_000_000)];
 
 impl Strategy for PriorityClasses {
     fn default(&self, class: &mut Value) {

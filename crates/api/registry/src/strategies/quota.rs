@@ -33,7 +33,11 @@ impl Strategy for Quotas {
             scopes
         };
         if sorted(new) != sorted(old) {
-            errors.invalid(&Path::root("spec").child("scopes"), at(at(new, "spec"), "scopes"), "field is immutable");
+            errors.invalid(
+                &Path::root("spec").child("scopes"),
+                at(at(new, "spec"), "scopes"),
+                "field is immutable",
+            );
         }
     }
 
@@ -46,7 +50,12 @@ impl Strategy for Quotas {
 }
 
 const SCOPES: &[&str] = &[
-    "BestEffort", "CrossNamespacePodAffinity", "NotBestEffort", "NotTerminating", "PriorityClass", "Terminating",
+    "BestEffort",
+    "CrossNamespacePodAffinity",
+    "NotBestEffort",
+    "NotTerminating",
+    "PriorityClass",
+    "Terminating",
     "VolumeAttributesClass",
 ];
 const OPPOSITES: [[&str; 2]; 2] = [["BestEffort", "NotBestEffort"], ["Terminating", "NotTerminating"]];
@@ -60,13 +69,16 @@ fn counted(errors: &mut Errors, path: &Path<'_>, of: &Value, field: &str) {
 
 /// The scope says something about this resource.
 fn applies(scope: &str, resource: &str) -> bool {
-    const COMPUTE: &[&str] = &["cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"];
+    const COMPUTE: &[&str] =
+        &["cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"];
     match scope {
         "BestEffort" => resource == "pods",
         "VolumeAttributesClass" => matches!(resource, "persistentvolumeclaims" | "requests.storage"),
-        "Terminating" | "NotTerminating" | "NotBestEffort" | "PriorityClass" | "CrossNamespacePodAffinity" => {
-            resource == "pods" || COMPUTE.contains(&resource)
-        }
+        "Terminating"
+        | "NotTerminating"
+        | "NotBestEffort"
+        | "PriorityClass"
+        | "CrossNamespacePodAffinity" => resource == "pods" || COMPUTE.contains(&resource),
         _ => true,
     }
 }
@@ -107,11 +119,13 @@ fn scope_selector(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
         let values = list(expression, "values");
         match operator {
             "In" | "NotIn" if values.is_empty() => {
-                let detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector";
+                let detail =
+                    "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector";
                 errors.required(&path.child("values"), detail);
             }
             "Exists" | "DoesNotExist" if !values.is_empty() => {
-                let detail = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector";
+                let detail =
+                    "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector";
                 errors.invalid(&path.child("values"), at(expression, "values"), detail);
             }
             "In" | "NotIn" | "Exists" | "DoesNotExist" => {}

@@ -128,7 +128,8 @@ fn replicas(object: &mut Value) {
 
 fn status(errors: &mut Errors, status: &Value) {
     const WITHIN: &[&str] = &["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];
-    let counts = &["replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"];
+    let counts =
+        &["replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"];
     workload::not_negative(errors, &Path::root("status"), status, counts);
     workload::at_most_replicas(errors, status, WITHIN, "readyReplicas");
 }

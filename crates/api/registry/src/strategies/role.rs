@@ -151,7 +151,9 @@ fn subject(errors: &mut Errors, path: &Path<'_>, subject: &Value, namespaced: bo
                 errors.not_supported(&path.child("apiGroup"), &group.into(), &[GROUP]);
             }
         }
-        other => errors.not_supported(&path.child("kind"), &other.into(), &["ServiceAccount", "User", "Group"]),
+        other => {
+            errors.not_supported(&path.child("kind"), &other.into(), &["ServiceAccount", "User", "Group"])
+        }
     }
 }
 

@@ -68,10 +68,8 @@ fn of_type(errors: &mut Errors, path: &Path<'_>, secret: &Value) {
             needs("username");
             needs("password");
         }
-        "kubernetes.io/ssh-auth" => {
-            if text(at(secret, "data"), "ssh-privatekey").is_empty() {
-                errors.required(&path.key("ssh-privatekey"), "");
-            }
+        "kubernetes.io/ssh-auth" if text(at(secret, "data"), "ssh-privatekey").is_empty() => {
+            errors.required(&path.key("ssh-privatekey"), "");
         }
         "kubernetes.io/dockercfg" => {
             needs(".dockercfg");
@@ -109,7 +107,9 @@ fn json(errors: &mut Errors, path: &Path<'_>, secret: &Value, key: &str) {
         }
         Err(_) => match std::str::from_utf8(&bytes).ok().and_then(|text| text.trim_start().chars().next()) {
             None => "unexpected end of JSON input".to_owned(),
-            Some(first) if first != '{' => format!("invalid character '{first}' looking for beginning of value"),
+            Some(first) if first != '{' => {
+                format!("invalid character '{first}' looking for beginning of value")
+            }
             Some(_) => "unexpected end of JSON input".to_owned(),
         },
     };

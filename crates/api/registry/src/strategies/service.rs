@@ -2,6 +2,8 @@
 
 pub(super) mod addresses;
 pub(super) mod check;
+#[cfg(test)]
+mod tests;
 
 use kedge_kinds::field::Errors;
 use serde_json::{Value, json};

@@ -59,7 +59,11 @@ impl Strategy for StatefulSets {
             names::one_of_if_set(errors, &path.child(field), policy, &["Retain", "Delete"]);
         }
         for (i, template) in list(spec, "volumeClaimTemplates").iter().enumerate() {
-            claim::spec(errors, &path.child("volumeClaimTemplates").index(i).child("spec"), at(template, "spec"));
+            claim::spec(
+                errors,
+                &path.child("volumeClaimTemplates").index(i).child("spec"),
+                at(template, "spec"),
+            );
         }
         workload::not_negative(errors, &path, spec, &["replicas", "minReadySeconds"]);
         names::not_negative(errors, &path.child("ordinals.start"), number(at(spec, "ordinals"), "start"));
@@ -76,7 +80,12 @@ impl Strategy for StatefulSets {
 
     fn validate_update(&self, new: &Value, old: &Value, errors: &mut Errors) {
         const MUTABLE: &[&str] = &[
-            "replicas", "template", "updateStrategy", "minReadySeconds", "ordinals", "revisionHistoryLimit",
+            "replicas",
+            "template",
+            "updateStrategy",
+            "minReadySeconds",
+            "ordinals",
+            "revisionHistoryLimit",
             "persistentVolumeClaimRetentionPolicy",
         ];
         let (now, before) = (at(new, "spec"), at(old, "spec"));
@@ -94,9 +103,15 @@ impl Strategy for StatefulSets {
 
     fn validate_status(&self, new: &Value, old: &Value, errors: &mut Errors) {
         let status = at(new, "status");
-        let counts = &["replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"];
+        let counts =
+            &["replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"];
         workload::not_negative(errors, &Path::root("status"), status, counts);
-        workload::not_negative(errors, &Path::root("status"), status, &["observedGeneration", "collisionCount"]);
+        workload::not_negative(
+            errors,
+            &Path::root("status"),
+            status,
+            &["observedGeneration", "collisionCount"],
+        );
         let within = &["readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"];
         workload::at_most_replicas(errors, status, within, "status.readyReplicas");
         workload::not_decremented(errors, status, at(old, "status"));
@@ -172,8 +187,10 @@ fn pods(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
         take(inner, "subdomain");
         take(inner, "hostname");
         let names: Vec<&str> = claims.iter().map(|claim| text(at(claim, "metadata"), "name")).collect();
-        let own = names.iter().map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}));
-        let others = list(inner, "volumes").iter().filter(|volume| !names.contains(&text(volume, "name"))).cloned();
+        let own =
+            names.iter().map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}));
+        let others =
+            list(inner, "volumes").iter().filter(|volume| !names.contains(&text(volume, "name"))).cloned();
         let volumes: Vec<Value> = own.chain(others).collect();
         put(inner, "volumes", volumes);
     }

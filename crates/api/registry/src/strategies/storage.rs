@@ -86,12 +86,21 @@ impl Strategy for Drivers {
                     errors.invalid(&path, &seconds.into(), "may not specify a duration less than 10 minutes");
                 }
                 if seconds > 1 << 32 {
-                    errors.invalid(&path, &seconds.into(), "may not specify a duration larger than 2^32 seconds");
+                    errors.invalid(
+                        &path,
+                        &seconds.into(),
+                        "may not specify a duration larger than 2^32 seconds",
+                    );
                 }
             }
         }
         for mode in list(spec, "volumeLifecycleModes") {
-            names::one_of_if_set(errors, &path.child("volumeLifecycleModes"), mode, &["Persistent", "Ephemeral"]);
+            names::one_of_if_set(
+                errors,
+                &path.child("volumeLifecycleModes"),
+                mode,
+                &["Persistent", "Ephemeral"],
+            );
         }
     }
 
@@ -189,7 +198,12 @@ impl Strategy for Attachments {
             (false, false) => errors.required(&at_source, detail),
             (true, true) => errors.forbidden(&at_source, detail),
             (true, false) => {
-                volume::spec(errors, &at_source.child("inlineVolumeSpec"), at(source, "inlineVolumeSpec"), true);
+                volume::spec(
+                    errors,
+                    &at_source.child("inlineVolumeSpec"),
+                    at(source, "inlineVolumeSpec"),
+                    true,
+                );
             }
             (false, true) => match text(source, "persistentVolumeName") {
                 "" => {

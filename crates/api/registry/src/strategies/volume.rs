@@ -30,7 +30,9 @@ impl Strategy for Volumes {
     }
 
     fn prepare_create(&self, volume: &mut Value) {
-        put(volume, "status", json!({"phase": "Pending"}));
+        // It enters its first phase when it is made.
+        let since = at(at(volume, "metadata"), "creationTimestamp").clone();
+        put(volume, "status", json!({"phase": "Pending", "lastPhaseTransitionTime": since}));
     }
 
     fn validate(&self, volume: &Value, errors: &mut Errors) {
@@ -55,9 +57,28 @@ impl Strategy for Volumes {
 
 /// In the order in which they are looked at.
 const SOURCES: &[&str] = &[
-    "hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte", "cephfs",
-    "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume",
-    "azureDisk", "scaleIO", "local", "storageos", "csi",
+    "hostPath",
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "glusterfs",
+    "flocker",
+    "nfs",
+    "rbd",
+    "quobyte",
+    "cephfs",
+    "iscsi",
+    "cinder",
+    "fc",
+    "flexVolume",
+    "azureFile",
+    "vsphereVolume",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "azureDisk",
+    "scaleIO",
+    "local",
+    "storageos",
+    "csi",
 ];
 
 /// A volume's spec; `inline` is one inside a VolumeAttachment, which has no size of its own.
@@ -147,8 +168,12 @@ fn source(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
 }
 
 fn csi(errors: &mut Errors, path: &Path<'_>, source: &Value) {
-    const SECRETS: &[&str] =
-        &["controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef"];
+    const SECRETS: &[&str] = &[
+        "controllerPublishSecretRef",
+        "controllerExpandSecretRef",
+        "nodePublishSecretRef",
+        "nodeExpandSecretRef",
+    ];
     volumes::csi_driver(errors, &path.child("driver"), text(source, "driver"));
     if text(source, "volumeHandle").is_empty() {
         errors.required(&path.child("volumeHandle"), "");

@@ -16,7 +16,10 @@ pub(super) fn template(errors: &mut Errors, path: &Path<'_>, template: &Value) {
     check::spec(errors, &path.child("spec"), spec, "", false);
     if !list(spec, "ephemeralContainers").is_empty() {
         let path = path.child("spec");
-        errors.forbidden(&path.child("ephemeralContainers"), "ephemeral containers not allowed in pod template");
+        errors.forbidden(
+            &path.child("ephemeralContainers"),
+            "ephemeral containers not allowed in pod template",
+        );
     }
 }
 

@@ -18,7 +18,9 @@ pub(super) fn webhook(errors: &mut Errors, path: &Path<'_>, hook: &Value) {
     }
     match at(hook, "sideEffects") {
         Value::Null => errors.required(&path.child("sideEffects"), "must specify one of None, NoneOnDryRun"),
-        effects => names::one_of_if_set(errors, &path.child("sideEffects"), effects, &["None", "NoneOnDryRun"]),
+        effects => {
+            names::one_of_if_set(errors, &path.child("sideEffects"), effects, &["None", "NoneOnDryRun"])
+        }
     }
     if let Some(seconds) = int(hook, "timeoutSeconds")
         && !(1..=30).contains(&seconds)
@@ -47,7 +49,8 @@ fn full_name(errors: &mut Errors, path: &Path<'_>, name: &str) {
 }
 
 fn one_rule(errors: &mut Errors, path: &Path<'_>, rule: &Value) {
-    for (field, called) in [("operations", "operations"), ("apiGroups", "API groups"), ("apiVersions", "API versions")]
+    for (field, called) in
+        [("operations", "operations"), ("apiGroups", "API groups"), ("apiVersions", "API versions")]
     {
         let values = list(rule, field);
         if values.is_empty() {

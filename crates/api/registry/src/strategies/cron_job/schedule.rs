@@ -93,7 +93,11 @@ fn value(text: &str, bounds: &Bounds) -> Result<u32, String> {
 
 fn number(text: &str) -> Result<u32, String> {
     match text.parse::<i64>() {
-        Ok(number) => u32::try_from(number).map_err(|_| format!("negative number ({number}) not allowed: {text}")),
-        Err(_) => Err(format!("failed to parse int from {text}: strconv.Atoi: parsing {text:?}: invalid syntax")),
+        Ok(number) => {
+            u32::try_from(number).map_err(|_| format!("negative number ({number}) not allowed: {text}"))
+        }
+        Err(_) => {
+            Err(format!("failed to parse int from {text}: strconv.Atoi: parsing {text:?}: invalid syntax"))
+        }
     }
 }

@@ -47,7 +47,11 @@ fn versions(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
         names::label_1035(errors, &path.child("name"), text(version, "name"));
         if !flag(version, "deprecated") && has(version, "deprecationWarning") {
             let warning = at(version, "deprecationWarning");
-            errors.invalid(&path.child("deprecationWarning"), warning, "can only be set for deprecated versions");
+            errors.invalid(
+                &path.child("deprecationWarning"),
+                warning,
+                "can only be set for deprecated versions",
+            );
         }
         let schema = at(at(version, "schema"), "openAPIV3Schema");
         if !schema.is_null() {
@@ -59,10 +63,9 @@ fn versions(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
             printed(errors, &path.index(j), column);
         }
     }
-    let unique = versions
-        .iter()
-        .enumerate()
-        .all(|(i, version)| !versions.iter().take(i).any(|other| text(other, "name") == text(version, "name")));
+    let unique = versions.iter().enumerate().all(|(i, version)| {
+        !versions.iter().take(i).any(|other| text(other, "name") == text(version, "name"))
+    });
     if !unique {
         errors.invalid(path, at(spec, "versions"), "must contain unique version names");
     }
@@ -152,8 +155,10 @@ fn mixed_case(errors: &mut Errors, path: &Path<'_>, kind: &str) {
     let mut found = Errors::default();
     names::label_1035(&mut found, path, &kind.to_lowercase());
     if let Some(problem) = found.into_causes().into_iter().next() {
-        let detail = problem.message.split_once(": ").and_then(|(_, rest)| rest.split_once(": ")).map(|(_, why)| why);
-        let detail = format!("may have mixed case, but should otherwise match: {}", detail.unwrap_or_default());
+        let detail =
+            problem.message.split_once(": ").and_then(|(_, rest)| rest.split_once(": ")).map(|(_, why)| why);
+        let detail =
+            format!("may have mixed case, but should otherwise match: {}", detail.unwrap_or_default());
         names::wrong(errors, path, kind, &detail);
     }
 }
@@ -217,7 +222,11 @@ pub(super) fn update(errors: &mut Errors, new: &Value, old: &Value) {
             errors.invalid(&path.child("scope"), at(now, "scope"), "field is immutable");
         }
         if text(at(now, "names"), "kind") != text(at(before, "names"), "kind") {
-            errors.invalid(&path.child("names").child("kind"), at(at(now, "names"), "kind"), "field is immutable");
+            errors.invalid(
+                &path.child("names").child("kind"),
+                at(at(now, "names"), "kind"),
+                "field is immutable",
+            );
         }
     }
     if text(now, "group") != text(before, "group") {

@@ -74,8 +74,13 @@ pub(super) fn template(errors: &mut Errors, path: &Path<'_>, template: &Value) {
 
 fn spec(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
     const COUNTS: &[&str] = &[
-        "parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished",
-        "backoffLimitPerIndex", "maxFailedIndexes",
+        "parallelism",
+        "completions",
+        "activeDeadlineSeconds",
+        "backoffLimit",
+        "ttlSecondsAfterFinished",
+        "backoffLimitPerIndex",
+        "maxFailedIndexes",
     ];
     workload::not_negative(errors, path, spec, COUNTS);
     if has(spec, "maxFailedIndexes") && !has(spec, "backoffLimitPerIndex") {
@@ -100,7 +105,12 @@ fn spec(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
     }
     let known: &[&str] =
         if has(spec, "podFailurePolicy") { &["Failed"] } else { &["Failed", "TerminatingOrFailed"] };
-    names::one_of_if_set(errors, &path.child("podReplacementPolicy"), at(spec, "podReplacementPolicy"), known);
+    names::one_of_if_set(
+        errors,
+        &path.child("podReplacementPolicy"),
+        at(spec, "podReplacementPolicy"),
+        known,
+    );
     workload::template(errors, &path.child("template"), at(spec, "template"));
     restart_policy(errors, path, spec);
 }
@@ -132,7 +142,11 @@ fn indexed(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
     if let (Some(completions), Some(failed)) = (completions, failed)
         && failed > completions
     {
-        errors.invalid(&path.child("maxFailedIndexes"), &failed.into(), "must be less than or equal to completions");
+        errors.invalid(
+            &path.child("maxFailedIndexes"),
+            &failed.into(),
+            "must be less than or equal to completions",
+        );
     }
     if failed.is_some_and(|failed| failed > MANY) {
         let detail = format!("must be less than or equal to {MANY}");
@@ -177,7 +191,12 @@ fn failure_policy(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
         }
         let conditions = list(rule, "onPodConditions");
         if has(rule, "onExitCodes") {
-            exit_codes(errors, &path.child("onExitCodes"), at(rule, "onExitCodes"), at(at(spec, "template"), "spec"));
+            exit_codes(
+                errors,
+                &path.child("onExitCodes"),
+                at(rule, "onExitCodes"),
+                at(at(spec, "template"), "spec"),
+            );
         }
         for (j, condition) in conditions.iter().enumerate() {
             let path = path.child("onPodConditions");
@@ -188,10 +207,14 @@ fn failure_policy(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
         }
         match (has(rule, "onExitCodes"), conditions.is_empty()) {
             (true, false) => {
-                errors.invalid_unshown(&path, "specifying both OnExitCodes and OnPodConditions is not supported");
+                errors.invalid_unshown(
+                    &path,
+                    "specifying both OnExitCodes and OnPodConditions is not supported",
+                );
             }
             (false, true) => {
-                errors.invalid_unshown(&path, "specifying one of OnExitCodes and OnPodConditions is required");
+                errors
+                    .invalid_unshown(&path, "specifying one of OnExitCodes and OnPodConditions is required");
             }
             _ => {}
         }
@@ -252,7 +275,9 @@ fn success_policy(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
             let path = path.child("succeededCount");
             names::not_negative(errors, &path, count);
             if count > completions {
-                let detail = format!("must be less than or equal to {completions} (the number of specified completions)");
+                let detail = format!(
+                    "must be less than or equal to {completions} (the number of specified completions)"
+                );
                 errors.invalid(&path, &count.into(), &detail);
             }
         }
@@ -264,7 +289,9 @@ pub(super) fn update(errors: &mut Errors, new: &Value, old: &Value) {
     let path = Path::root("spec");
     if text(new, "completionMode") != "Indexed" {
         workload::immutable(errors, &path, new, old, &["completions"]);
-    } else if int(new, "completions") != int(old, "completions") && int(new, "completions") != int(new, "parallelism") {
+    } else if int(new, "completions") != int(old, "completions")
+        && int(new, "completions") != int(new, "parallelism")
+    {
         let detail = "can only be modified in tandem with spec.parallelism";
         errors.invalid(&path.child("completions"), at(new, "completions"), detail);
     }
@@ -272,7 +299,8 @@ pub(super) fn update(errors: &mut Errors, new: &Value, old: &Value) {
     if !same_template(new, old) {
         errors.invalid(&path.child("template"), at(new, "template"), "field is immutable");
     }
-    const FIXED: &[&str] = &["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"];
+    const FIXED: &[&str] =
+        &["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"];
     workload::immutable(errors, &path, new, old, FIXED);
 }
 
@@ -297,7 +325,8 @@ fn same_template(new: &Value, old: &Value) -> bool {
 fn same_but_resources(new: &[Value], old: &[Value]) -> bool {
     new.len() == old.len()
         && new.iter().zip(old).all(|(now, before)| {
-            let fields = [now, before].into_iter().filter_map(Value::as_object).flat_map(|fields| fields.keys());
+            let fields =
+                [now, before].into_iter().filter_map(Value::as_object).flat_map(|fields| fields.keys());
             fields.filter(|field| *field != "resources").all(|field| same(at(now, field), at(before, field)))
         })
 }
@@ -331,7 +360,8 @@ pub(super) fn status(errors: &mut Errors, new: &Value, old: &Value) {
     }
     for kind in ["Failed", "Complete", "FailureTarget"] {
         if holds(before, kind) && !holds(now, kind) {
-            errors.invalid_unshown(&conditions, &format!("cannot disable the terminal {kind}=True condition"));
+            errors
+                .invalid_unshown(&conditions, &format!("cannot disable the terminal {kind}=True condition"));
         }
     }
     for counter in ["failed", "succeeded"] {

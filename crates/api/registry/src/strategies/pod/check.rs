@@ -27,14 +27,25 @@ impl<'a> Around<'a> {
     }
 }
 
-pub(in crate::strategies) fn spec(errors: &mut Errors, path: &Path<'_>, spec: &Value, name: &str, is_pod: bool) {
+pub(in crate::strategies) fn spec(
+    errors: &mut Errors,
+    path: &Path<'_>,
+    spec: &Value,
+    name: &str,
+    is_pod: bool,
+) {
     let volumes = volumes::all(errors, &path.child("volumes"), spec, name);
     let around = Around { spec, volumes, is_pod };
     resources::pod_claims(errors, &path.child("resourceClaims"), spec);
     containers::all(errors, path, &around);
     resources::of_pod(errors, path, spec);
     host_network(errors, path, &around);
-    names::one_of(errors, &path.child("restartPolicy"), text(spec, "restartPolicy"), &["Always", "OnFailure", "Never"]);
+    names::one_of(
+        errors,
+        &path.child("restartPolicy"),
+        text(spec, "restartPolicy"),
+        &["Always", "OnFailure", "Never"],
+    );
     names::one_of(errors, &path.child("dnsPolicy"), text(spec, "dnsPolicy"), DNS_POLICIES);
     names::labels(errors, &path.child("nodeSelector"), spec, "nodeSelector");
     security::of_pod(errors, path, spec);
@@ -62,7 +73,12 @@ pub(in crate::strategies) fn spec(errors: &mut Errors, path: &Path<'_>, spec: &V
         subdomain_if_set(errors, path, spec, field);
     }
     let preemption = at(spec, "preemptionPolicy");
-    names::one_of_if_set(errors, &path.child("preemptionPolicy"), preemption, &["PreemptLowerPriority", "Never"]);
+    names::one_of_if_set(
+        errors,
+        &path.child("preemptionPolicy"),
+        preemption,
+        &["PreemptLowerPriority", "Never"],
+    );
     resources::overhead(errors, &path.child("overhead"), spec);
     operating_system(errors, path, &around);
 }
@@ -87,7 +103,11 @@ fn host_network(errors: &mut Errors, path: &Path<'_>, around: &Around<'_>) {
             let (host, inside) = (number(port, "hostPort"), number(port, "containerPort"));
             if (around.is_pod || host != 0) && host != inside {
                 let detail = "must match `containerPort` when `hostNetwork` is true";
-                errors.invalid(&path.index(i).child("ports").index(j).child("hostPort"), &host.into(), detail);
+                errors.invalid(
+                    &path.index(i).child("ports").index(j).child("hostPort"),
+                    &host.into(),
+                    detail,
+                );
             }
         }
     }
@@ -106,13 +126,21 @@ fn dns(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
         }
     }
     if servers.len() > 3 {
-        errors.invalid(&path.child("nameservers"), at(config, "nameservers"), "must not have more than 3 nameservers");
+        errors.invalid(
+            &path.child("nameservers"),
+            at(config, "nameservers"),
+            "must not have more than 3 nameservers",
+        );
     }
     for (i, server) in texts(config, "nameservers").enumerate() {
         names::address(errors, &path.child("nameservers").index(i), server);
     }
     if searches.len() > 32 {
-        errors.invalid(&path.child("searches"), at(config, "searches"), "must not have more than 32 search paths");
+        errors.invalid(
+            &path.child("searches"),
+            at(config, "searches"),
+            "must not have more than 32 search paths",
+        );
     }
     if texts(config, "searches").map(|search| search.len() + 1).sum::<usize>() > 2049 {
         let detail = "must not have more than 2048 characters (including spaces) in the search list";

@@ -53,7 +53,13 @@ fn init(errors: &mut Errors, path: &Path<'_>, around: &Around<'_>) {
 
 fn ephemeral(errors: &mut Errors, path: &Path<'_>, around: &Around<'_>) {
     const FORBIDDEN: &[&str] = &[
-        "lifecycle", "livenessProbe", "ports", "readinessProbe", "resizePolicy", "restartPolicy", "restartPolicyRules",
+        "lifecycle",
+        "livenessProbe",
+        "ports",
+        "readinessProbe",
+        "resizePolicy",
+        "restartPolicy",
+        "restartPolicyRules",
         "startupProbe",
     ];
     const DETAIL: &str = "cannot be set for an Ephemeral Container";
@@ -95,7 +101,12 @@ fn common(errors: &mut Errors, path: &Path<'_>, container: &Value, around: &Arou
         errors.required(&path.child("image"), "");
     }
     let policy = text(container, "terminationMessagePolicy");
-    names::one_of(errors, &path.child("terminationMessagePolicy"), policy, &["File", "FallbackToLogsOnError"]);
+    names::one_of(
+        errors,
+        &path.child("terminationMessagePolicy"),
+        policy,
+        &["File", "FallbackToLogsOnError"],
+    );
     ports(errors, &path.child("ports"), container);
     env::variables(errors, &path.child("env"), container, around);
     env::sources(errors, &path.child("envFrom"), container);
@@ -173,7 +184,12 @@ fn restart_policy(errors: &mut Errors, path: &Path<'_>, container: &Value) {
             errors.required(&path.child("restartPolicy"), detail);
         }
         policy => {
-            names::one_of_if_set(errors, &path.child("restartPolicy"), policy, &["Always", "Never", "OnFailure"]);
+            names::one_of_if_set(
+                errors,
+                &path.child("restartPolicy"),
+                policy,
+                &["Always", "Never", "OnFailure"],
+            );
         }
     }
     if rules.len() > 20 {
@@ -187,7 +203,12 @@ fn restart_policy(errors: &mut Errors, path: &Path<'_>, container: &Value) {
         if has(rule, "exitCodes") {
             let codes = at(rule, "exitCodes");
             let operator = at(codes, "operator");
-            names::one_of_if_set(errors, &path.child("exitCodes").child("operator"), operator, &["In", "NotIn"]);
+            names::one_of_if_set(
+                errors,
+                &path.child("exitCodes").child("operator"),
+                operator,
+                &["In", "NotIn"],
+            );
         } else {
             errors.required(&path.child("exitCodes"), "must be specified");
         }

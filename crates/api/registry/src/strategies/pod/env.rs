@@ -10,20 +10,43 @@ use crate::strategies::names;
 
 /// Fields of the pod that a variable may show.
 const VARIABLE_FIELDS: &[&str] = &[
-    "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP",
-    "status.hostIPs", "status.podIP", "status.podIPs",
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+    "spec.nodeName",
+    "spec.serviceAccountName",
+    "status.hostIP",
+    "status.hostIPs",
+    "status.podIP",
+    "status.podIPs",
 ];
 /// Fields of the pod that a file may show.
 pub(super) const FILE_FIELDS: &[&str] =
     &["metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"];
 /// Every field that can be named at all.
 const KNOWN_FIELDS: &[&str] = &[
-    "metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName",
-    "spec.restartPolicy", "spec.serviceAccountName", "spec.schedulerName", "status.phase", "status.hostIP",
-    "status.hostIPs", "status.podIP", "status.podIPs", "spec.host",
+    "metadata.annotations",
+    "metadata.labels",
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+    "spec.nodeName",
+    "spec.restartPolicy",
+    "spec.serviceAccountName",
+    "spec.schedulerName",
+    "status.phase",
+    "status.hostIP",
+    "status.hostIPs",
+    "status.podIP",
+    "status.podIPs",
+    "spec.host",
 ];
 const RESOURCES: &[&str] = &[
-    "limits.cpu", "limits.ephemeral-storage", "limits.memory", "requests.cpu", "requests.ephemeral-storage",
+    "limits.cpu",
+    "limits.ephemeral-storage",
+    "limits.memory",
+    "requests.cpu",
+    "requests.ephemeral-storage",
     "requests.memory",
 ];
 
@@ -62,7 +85,9 @@ fn value_from(errors: &mut Errors, path: &Path<'_>, variable: &Value, around: &A
         file_ref(errors, &path.child("fileKeyRef"), at(source, "fileKeyRef"), around);
     }
     let detail = match sources {
-        0 => "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`",
+        0 => {
+            "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
+        }
         _ if !text(variable, "value").is_empty() => "may not be specified when `value` is not empty",
         1 => return,
         _ => "may not have more than one field specified at a time",
@@ -112,7 +137,8 @@ pub(super) fn resource_ref(errors: &mut Errors, path: &Path<'_>, reference: &Val
 }
 
 fn divisor(errors: &mut Errors, path: &Path<'_>, reference: &Value) {
-    const BYTES: &[&str] = &["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
+    const BYTES: &[&str] =
+        &["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
     const CPUS: &[&str] = &["1m", "1"];
     let divisor = match at(reference, "divisor") {
         Value::Null => return,
@@ -185,7 +211,9 @@ pub(super) fn sources(errors: &mut Errors, path: &Path<'_>, container: &Value) {
                 match text(at(source, field), "name") {
                     "" => errors.required(&path.child("name"), ""),
                     // The name may be the prefix of a generated one, which ends in a dash.
-                    name => names::subdomain(errors, &path.child("name"), name.strip_suffix('-').unwrap_or(name)),
+                    name => {
+                        names::subdomain(errors, &path.child("name"), name.strip_suffix('-').unwrap_or(name))
+                    }
                 }
             }
         }

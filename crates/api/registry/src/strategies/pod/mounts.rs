@@ -67,7 +67,8 @@ fn propagation(errors: &mut Errors, path: &Path<'_>, mount: &Value, container: &
             errors.forbidden(&at_path, "may only be specified when readOnly is true");
         }
         if !how.is_null() && how != "None" {
-            errors.forbidden(&at_path, "may only be specified when mountPropagation is None or not specified");
+            errors
+                .forbidden(&at_path, "may only be specified when mountPropagation is None or not specified");
         }
     }
 }
@@ -90,7 +91,8 @@ pub(super) fn devices(errors: &mut Errors, path: &Path<'_>, container: &Value, a
         match around.volume(name) {
             None => errors.not_found(&at_name, &name.into()),
             Some(volume) if !has(volume, "persistentVolumeClaim") && !has(volume, "ephemeral") => {
-                let detail = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode";
+                let detail =
+                    "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode";
                 names::wrong(errors, &at_name, name, detail);
             }
             Some(_) => {}

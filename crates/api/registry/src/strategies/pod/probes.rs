@@ -20,7 +20,11 @@ pub(super) fn of_container(errors: &mut Errors, path: &Path<'_>, container: &Val
         if name == "readinessProbe" {
             if has(found, "terminationGracePeriodSeconds") {
                 let path = path.child("terminationGracePeriodSeconds");
-                errors.invalid(&path, at(found, "terminationGracePeriodSeconds"), "must not be set for readinessProbes");
+                errors.invalid(
+                    &path,
+                    at(found, "terminationGracePeriodSeconds"),
+                    "must not be set for readinessProbes",
+                );
             }
         } else if number(found, "successThreshold") != 1 {
             errors.invalid(&path.child("successThreshold"), at(found, "successThreshold"), "must be 1");
@@ -30,7 +34,9 @@ pub(super) fn of_container(errors: &mut Errors, path: &Path<'_>, container: &Val
 
 fn probe(errors: &mut Errors, path: &Path<'_>, probe: &Value, grace: Option<i64>) {
     handler(errors, path, probe, grace);
-    for field in ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"] {
+    for field in
+        ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"]
+    {
         names::not_negative(errors, &path.child(field), number(probe, field));
     }
     if let Some(seconds) = int(probe, "terminationGracePeriodSeconds") {
@@ -38,14 +44,21 @@ fn probe(errors: &mut Errors, path: &Path<'_>, probe: &Value, grace: Option<i64>
     }
 }
 
-fn lifecycle(errors: &mut Errors, path: &Path<'_>, lifecycle: &Value, around: &Around<'_>, grace: Option<i64>) {
+fn lifecycle(
+    errors: &mut Errors,
+    path: &Path<'_>,
+    lifecycle: &Value,
+    around: &Around<'_>,
+    grace: Option<i64>,
+) {
     for event in ["postStart", "preStop"] {
         if has(lifecycle, event) {
             handler(errors, &path.child(event), at(lifecycle, event), grace);
         }
     }
     if has(lifecycle, "stopSignal") && !has(around.spec, "os") {
-        errors.forbidden(&path.child("stopSignal"), "may not be set for containers with empty `spec.os.name`");
+        errors
+            .forbidden(&path.child("stopSignal"), "may not be set for containers with empty `spec.os.name`");
     }
 }
 

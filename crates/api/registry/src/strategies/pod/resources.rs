@@ -51,7 +51,8 @@ fn consistent_with_containers(errors: &mut Errors, path: &Path<'_>, spec: &Value
             .filter_map(|container| map(at(container, "resources"), "requests").get(name))
             .fold(Quantity::default(), |sum, one| sum.plus(&amount(one)));
         if together > amount(value) {
-            let detail = format!("must be greater than or equal to aggregate container requests of {together}");
+            let detail =
+                format!("must be greater than or equal to aggregate container requests of {together}");
             errors.invalid(&path.child("requests").key(name), &shown(value), &detail);
         }
     }
@@ -109,13 +110,19 @@ fn within_limit(
         Some(limit) => {
             let (asked, most) = (amount(request), amount(limit));
             if asked != most && !overcommit {
-                errors.invalid(at_requests, &shown(request), &format!("must be equal to {name} limit of {most}"));
+                errors.invalid(
+                    at_requests,
+                    &shown(request),
+                    &format!("must be equal to {name} limit of {most}"),
+                );
             } else if asked > most {
                 let detail = format!("must be less than or equal to {name} limit of {most}");
                 errors.invalid(at_requests, &shown(request), &detail);
             }
         }
-        None if !overcommit => errors.required(at_limits, "Limit must be set for non overcommitable resources"),
+        None if !overcommit => {
+            errors.required(at_limits, "Limit must be set for non overcommitable resources")
+        }
         None => {}
     }
 }
@@ -166,7 +173,8 @@ pub(super) fn pod_claims(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
         }
         match (has(claim, "resourceClaimName"), has(claim, "resourceClaimTemplateName")) {
             (true, true) => {
-                let detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified";
+                let detail =
+                    "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified";
                 errors.invalid(&path, claim, detail);
             }
             (false, false) => {

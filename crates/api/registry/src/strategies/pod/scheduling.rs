@@ -72,7 +72,8 @@ fn node_term(errors: &mut Errors, path: &Path<'_>, term: &Value, strict: bool) {
         let operator = text(requirement, "operator");
         match operator {
             "In" | "NotIn" if list(requirement, "values").len() != 1 => {
-                let detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector";
+                let detail =
+                    "must be only one value when `operator` is 'In' or 'NotIn' for node field selector";
                 errors.required(&path.child("values"), detail);
             }
             "In" | "NotIn" => {}
@@ -97,7 +98,8 @@ fn node_requirement(errors: &mut Errors, path: &Path<'_>, requirement: &Value, s
             errors.required(&at_values, "must be specified when `operator` is 'In' or 'NotIn'");
         }
         "Exists" | "DoesNotExist" if !values.is_empty() => {
-            errors.forbidden(&at_values, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
+            errors
+                .forbidden(&at_values, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
         }
         "Gt" | "Lt" if values.len() != 1 => {
             errors.required(&at_values, "must be specified single value when `operator` is 'Lt' or 'Gt'");
@@ -158,7 +160,8 @@ pub(super) fn spread(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
             let known = &["DoNotSchedule", "ScheduleAnyway"];
             errors.not_supported(&path.child("whenUnsatisfiable"), &action.into(), known);
         }
-        let repeats = |other: &Value| text(other, "topologyKey") == key && text(other, "whenUnsatisfiable") == action;
+        let repeats =
+            |other: &Value| text(other, "topologyKey") == key && text(other, "whenUnsatisfiable") == action;
         if constraints.iter().skip(i + 1).any(repeats) {
             let shown = format!("{{{key}, {action}}}");
             errors.duplicate(&path.child("{topologyKey, whenUnsatisfiable}"), &shown.into());
@@ -167,7 +170,8 @@ pub(super) fn spread(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
             let path = path.child("minDomains");
             names::positive(errors, &path, domains);
             if action != "DoNotSchedule" {
-                let detail = format!("can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}");
+                let detail =
+                    format!("can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}");
                 errors.invalid(&path, &domains.into(), &detail);
             }
         }
@@ -194,7 +198,8 @@ pub(in crate::strategies) fn tolerations(errors: &mut Errors, path: &Path<'_>, o
         if !key.is_empty() {
             names::qualified(errors, &path.child("key"), key);
         } else if operator != "Exists" {
-            let detail = "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
+            let detail =
+                "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
             names::wrong(errors, &path.child("operator"), operator, detail);
         }
         if has(toleration, "tolerationSeconds") && effect != "NoExecute" {

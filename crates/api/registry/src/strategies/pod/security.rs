@@ -54,7 +54,8 @@ pub(super) fn of_container(errors: &mut Errors, path: &Path<'_>, container: &Val
             errors.invalid(path, context, detail);
         }
         if texts(at(context, "capabilities"), "add").any(|capability| capability == "CAP_SYS_ADMIN") {
-            let detail = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN";
+            let detail =
+                "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN";
             errors.invalid(path, context, detail);
         }
     }
@@ -77,7 +78,9 @@ fn sysctls(errors: &mut Errors, path: &Path<'_>, context: &Value, spec: &Value) 
         let path = one.child("name");
         let fits = name.len() <= 253
             && name.split(['.', '/']).all(|part| {
-                let ends = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+                let ends = |byte: Option<u8>| {
+                    byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+                };
                 ends(part.bytes().next())
                     && ends(part.bytes().last())
                     && part.bytes().all(|byte| {
@@ -112,7 +115,11 @@ fn seccomp(errors: &mut Errors, path: &Path<'_>, profile: &Value) {
         "" => errors.required(&path.child("type"), "type is required when seccompProfile is set"),
         "Localhost" | "RuntimeDefault" | "Unconfined" => {}
         other => {
-            errors.not_supported(&path.child("type"), &other.into(), &["Localhost", "RuntimeDefault", "Unconfined"]);
+            errors.not_supported(
+                &path.child("type"),
+                &other.into(),
+                &["Localhost", "RuntimeDefault", "Unconfined"],
+            );
         }
     }
     let local = path.child("localhostProfile");
@@ -146,7 +153,11 @@ fn app_armor(errors: &mut Errors, path: &Path<'_>, profile: &Value) {
             }
         }
         other => {
-            errors.not_supported(&path.child("type"), &other.into(), &["Localhost", "RuntimeDefault", "Unconfined"]);
+            errors.not_supported(
+                &path.child("type"),
+                &other.into(),
+                &["Localhost", "RuntimeDefault", "Unconfined"],
+            );
         }
     }
 }
@@ -164,9 +175,9 @@ pub(super) fn host_users(errors: &mut Errors, path: &Path<'_>, around: &Around<'
 }
 
 fn each_container(spec: &Value) -> impl Iterator<Item = (&'static str, usize, &Value)> {
-    ["initContainers", "containers", "ephemeralContainers"]
-        .into_iter()
-        .flat_map(move |field| list(spec, field).iter().enumerate().map(move |(i, container)| (field, i, container)))
+    ["initContainers", "containers", "ephemeralContainers"].into_iter().flat_map(move |field| {
+        list(spec, field).iter().enumerate().map(move |(i, container)| (field, i, container))
+    })
 }
 
 pub(super) fn linux(errors: &mut Errors, path: &Path<'_>, around: &Around<'_>) {
@@ -185,12 +196,29 @@ pub(super) fn linux(errors: &mut Errors, path: &Path<'_>, around: &Around<'_>) {
 pub(super) fn windows(errors: &mut Errors, path: &Path<'_>, around: &Around<'_>) {
     const DETAIL: &str = "cannot be set for a windows pod";
     const OF_POD: &[&str] = &[
-        "appArmorProfile", "seLinuxOptions", "seccompProfile", "fsGroup", "fsGroupChangePolicy", "sysctls", "runAsUser",
-        "runAsGroup", "supplementalGroups", "supplementalGroupsPolicy", "seLinuxChangePolicy",
+        "appArmorProfile",
+        "seLinuxOptions",
+        "seccompProfile",
+        "fsGroup",
+        "fsGroupChangePolicy",
+        "sysctls",
+        "runAsUser",
+        "runAsGroup",
+        "supplementalGroups",
+        "supplementalGroupsPolicy",
+        "seLinuxChangePolicy",
     ];
     const OF_CONTAINER: &[&str] = &[
-        "appArmorProfile", "seLinuxOptions", "seccompProfile", "capabilities", "readOnlyRootFilesystem", "privileged",
-        "allowPrivilegeEscalation", "procMount", "runAsUser", "runAsGroup",
+        "appArmorProfile",
+        "seLinuxOptions",
+        "seccompProfile",
+        "capabilities",
+        "readOnlyRootFilesystem",
+        "privileged",
+        "allowPrivilegeEscalation",
+        "procMount",
+        "runAsUser",
+        "runAsGroup",
     ];
     for field in OF_POD.iter().filter(|field| has(at(around.spec, "securityContext"), field)) {
         errors.forbidden(&path.child("securityContext").child(field), DETAIL);

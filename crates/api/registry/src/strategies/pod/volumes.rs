@@ -11,10 +11,36 @@ use crate::strategies::names;
 
 /// The sources in the order in which they are looked at: the first one counts, the others are too many.
 const SOURCES: &[&str] = &[
-    "emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs", "iscsi", "glusterfs",
-    "flocker", "persistentVolumeClaim", "rbd", "cinder", "cephfs", "quobyte", "downwardAPI", "fc", "flexVolume",
-    "configMap", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume", "azureDisk", "storageos",
-    "projected", "scaleIO", "csi", "ephemeral", "image",
+    "emptyDir",
+    "hostPath",
+    "gitRepo",
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "secret",
+    "nfs",
+    "iscsi",
+    "glusterfs",
+    "flocker",
+    "persistentVolumeClaim",
+    "rbd",
+    "cinder",
+    "cephfs",
+    "quobyte",
+    "downwardAPI",
+    "fc",
+    "flexVolume",
+    "configMap",
+    "azureFile",
+    "vsphereVolume",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "azureDisk",
+    "storageos",
+    "projected",
+    "scaleIO",
+    "csi",
+    "ephemeral",
+    "image",
 ];
 
 /// Checks all volumes and returns those without mistakes.
@@ -76,7 +102,8 @@ fn of_kind(errors: &mut Errors, path: &Path<'_>, kind: &str, source: &Value, vol
     match kind {
         "emptyDir" => {
             if has(source, "sizeLimit") && amount(at(source, "sizeLimit")).is_negative() {
-                errors.forbidden(&path.child("sizeLimit"), "SizeLimit field must be a valid resource quantity");
+                errors
+                    .forbidden(&path.child("sizeLimit"), "SizeLimit field must be a valid resource quantity");
             }
         }
         "hostPath" => host_path(errors, &path, source),
@@ -91,7 +118,9 @@ fn of_kind(errors: &mut Errors, path: &Path<'_>, kind: &str, source: &Value, vol
         "ephemeral" => ephemeral(errors, volume_path, &path, source, volume, pod),
         "csi" => {
             csi_driver(errors, &path.child("driver"), text(source, "driver"));
-            if has(source, "nodePublishSecretRef") && text(at(source, "nodePublishSecretRef"), "name").is_empty() {
+            if has(source, "nodePublishSecretRef")
+                && text(at(source, "nodePublishSecretRef"), "name").is_empty()
+            {
                 errors.required(&path.child("nodePublishSecretRef").child("name"), "");
             }
         }
@@ -169,7 +198,8 @@ fn iscsi(errors: &mut Errors, path: &Path<'_>, source: &Value) {
         names::wrong(errors, &path.child("iqn"), name, "must be valid format starting with iqn, eui, or naa");
     }
     names::between(errors, &path.child("lun"), number(source, "lun"), 0, 255);
-    let secured = ["chapAuthDiscovery", "chapAuthSession"].iter().any(|field| at(source, field) == &Value::Bool(true));
+    let secured =
+        ["chapAuthDiscovery", "chapAuthSession"].iter().any(|field| at(source, field) == &Value::Bool(true));
     if secured && !has(source, "secretRef") {
         errors.required(&path.child("secretRef"), "");
     }
@@ -198,8 +228,16 @@ pub(in crate::strategies) fn no_backsteps(errors: &mut Errors, path: &Path<'_>, 
 }
 
 pub(in crate::strategies) fn host_path(errors: &mut Errors, path: &Path<'_>, source: &Value) {
-    const TYPES: &[&str] =
-        &["", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"];
+    const TYPES: &[&str] = &[
+        "",
+        "BlockDevice",
+        "CharDevice",
+        "Directory",
+        "DirectoryOrCreate",
+        "File",
+        "FileOrCreate",
+        "Socket",
+    ];
     let target = text(source, "path");
     if target.is_empty() {
         return errors.required(&path.child("path"), "");
@@ -319,7 +357,14 @@ fn token(errors: &mut Errors, volume: &Path<'_>, path: &Path<'_>, token: &Value)
     }
 }
 
-fn ephemeral(errors: &mut Errors, at_volume: &Path<'_>, path: &Path<'_>, source: &Value, volume: &Value, pod: &str) {
+fn ephemeral(
+    errors: &mut Errors,
+    at_volume: &Path<'_>,
+    path: &Path<'_>,
+    source: &Value,
+    volume: &Value,
+    pod: &str,
+) {
     let template = at(source, "volumeClaimTemplate");
     if template.is_null() {
         return errors.required(&path.child("volumeClaimTemplate"), "");

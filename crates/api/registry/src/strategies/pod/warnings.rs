@@ -22,9 +22,18 @@ const GONE: &[(&str, &str)] = &[
 const OLD_LABELS: &[(&str, &str)] = &[
     ("beta.kubernetes.io/arch", "deprecated since v1.14; use \"kubernetes.io/arch\" instead"),
     ("beta.kubernetes.io/os", "deprecated since v1.14; use \"kubernetes.io/os\" instead"),
-    ("failure-domain.beta.kubernetes.io/region", "deprecated since v1.17; use \"topology.kubernetes.io/region\" instead"),
-    ("failure-domain.beta.kubernetes.io/zone", "deprecated since v1.17; use \"topology.kubernetes.io/zone\" instead"),
-    ("beta.kubernetes.io/instance-type", "deprecated since v1.17; use \"node.kubernetes.io/instance-type\" instead"),
+    (
+        "failure-domain.beta.kubernetes.io/region",
+        "deprecated since v1.17; use \"topology.kubernetes.io/region\" instead",
+    ),
+    (
+        "failure-domain.beta.kubernetes.io/zone",
+        "deprecated since v1.17; use \"topology.kubernetes.io/zone\" instead",
+    ),
+    (
+        "beta.kubernetes.io/instance-type",
+        "deprecated since v1.17; use \"node.kubernetes.io/instance-type\" instead",
+    ),
 ];
 const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
@@ -42,7 +51,10 @@ pub(in crate::strategies) fn of_spec(path: &Path<'_>, spec: &Value, found: &mut 
             found.push(format!("{}: {key} is {message}", path.child("topologyKey")));
         }
         if !has(constraint, "labelSelector") {
-            found.push(format!("{}: a null labelSelector results in matching no pod", path.child("labelSelector")));
+            found.push(format!(
+                "{}: a null labelSelector results in matching no pod",
+                path.child("labelSelector")
+            ));
         }
     }
     for (i, volume) in list(spec, "volumes").iter().enumerate() {
@@ -90,7 +102,9 @@ fn of_container(path: &Path<'_>, container: &Value, found: &mut Vec<String>) {
                 let path = path.child("resources");
                 let path = path.child(field);
                 let path = path.key(resource);
-                found.push(format!("{path}: fractional byte value \"{amount}\" is invalid, must be an integer"));
+                found.push(format!(
+                    "{path}: fractional byte value \"{amount}\" is invalid, must be an integer"
+                ));
             }
         }
     }

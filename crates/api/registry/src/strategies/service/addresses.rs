@@ -34,8 +34,11 @@ impl Strategy for Ranges {
         for (i, one) in ranges.iter().enumerate() {
             names::range(errors, &path.index(i), one);
         }
-        let families: Vec<bool> =
-            ranges.iter().filter_map(|one| names::parse_range(one)).map(|(address, _)| address.is_ipv4()).collect();
+        let families: Vec<bool> = ranges
+            .iter()
+            .filter_map(|one| names::parse_range(one))
+            .map(|(address, _)| address.is_ipv4())
+            .collect();
         if families.len() == 2 && families.first() == families.last() {
             let detail =
                 "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";

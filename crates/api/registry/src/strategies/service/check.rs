@@ -32,7 +32,12 @@ pub(super) fn service(errors: &mut Errors, service: &Value) {
         names::address(errors, &path.index(i), address);
         names::endpoint_address(errors, &path.index(i), address);
     }
-    names::one_of(errors, &path.child("type"), kind, &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"]);
+    names::one_of(
+        errors,
+        &path.child("type"),
+        kind,
+        &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"],
+    );
     repeated_ports(errors, &path.child("ports"), spec, kind);
     for_balancers(errors, &path, spec, kind == "LoadBalancer");
     traffic(errors, &path, spec);
@@ -86,7 +91,10 @@ fn repeated_ports(errors: &mut Errors, path: &Path<'_>, spec: &Value, kind: &str
     if kind == "ClusterIP" {
         for (i, port) in ports.iter().enumerate() {
             if number(port, "nodePort") != 0 {
-                errors.forbidden(&path.index(i).child("nodePort"), "may not be used when `type` is 'ClusterIP'");
+                errors.forbidden(
+                    &path.index(i).child("nodePort"),
+                    "may not be used when `type` is 'ClusterIP'",
+                );
             }
         }
     }
@@ -142,12 +150,17 @@ fn addresses(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
     let policies = &["PreferDualStack", "RequireDualStack", "SingleStack"];
     names::one_of_if_set(errors, &path.child("ipFamilyPolicy"), at(spec, "ipFamilyPolicy"), policies);
     // Without `clusterIPs` the generic path has not filled them in yet: `clusterIP` stands for them.
-    let shown: Vec<&str> = if all.is_empty() && !first.is_empty() { vec![first] } else { texts(spec, "clusterIPs").collect() };
+    let shown: Vec<&str> =
+        if all.is_empty() && !first.is_empty() { vec![first] } else { texts(spec, "clusterIPs").collect() };
     let before = errors.len();
     for (i, address) in shown.iter().enumerate() {
         if i == 0 && *address == "None" {
             if shown.len() > 1 {
-                errors.invalid(&at_addresses, at(spec, "clusterIPs"), "'None' must be the first and only value");
+                errors.invalid(
+                    &at_addresses,
+                    at(spec, "clusterIPs"),
+                    "'None' must be the first and only value",
+                );
             }
         } else {
             names::address(errors, &at_addresses.index(i), address);
@@ -213,7 +226,8 @@ fn traffic(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
         if needs_health_check(spec) {
             names::port_number(errors, &path, port);
         } else {
-            let detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+            let detail =
+                "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
             errors.invalid(&path, &port.into(), detail);
         }
     }
@@ -253,13 +267,22 @@ pub(super) fn update(errors: &mut Errors, new: &Value, old: &Value) {
             errors.invalid(&path.child("ipFamilyPolicy"), at(now, "ipFamilyPolicy"), detail);
         }
         let (family, first) = (list(now, "ipFamilies").first(), list(before, "ipFamilies").first());
-        if !is_headless(now) && !is_headless(before) && family.is_some() && first.is_some() && family != first {
-            errors.invalid(&path.child("ipFamilies").index(0), at(now, "ipFamilies"), "may not change once set");
+        if !is_headless(now) && !is_headless(before) && family.is_some() && first.is_some() && family != first
+        {
+            errors.invalid(
+                &path.child("ipFamilies").index(0),
+                at(now, "ipFamilies"),
+                "may not change once set",
+            );
         }
     }
     let balanced = |spec: &Value| text(spec, "type") == "LoadBalancer";
     if balanced(now) && balanced(before) && at(now, "loadBalancerClass") != at(before, "loadBalancerClass") {
-        errors.invalid(&path.child("loadBalancerClass"), at(now, "loadBalancerClass"), "may not change once set");
+        errors.invalid(
+            &path.child("loadBalancerClass"),
+            at(now, "loadBalancerClass"),
+            "may not change once set",
+        );
     }
     if needs_health_check(now)
         && needs_health_check(before)

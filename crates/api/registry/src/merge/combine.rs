@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use kedge_kinds::schema::{ListType, Node};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::element;
 use super::shape::is_one_value;
@@ -104,27 +104,5 @@ fn lists(list: Node<'_>, live: &[Value], config: &[Value]) -> Vec<Value> {
                 shared.pop_front();
             }
         }
-    }
-}
-
-/// Takes out nulls, which stand for "nothing" wherever the schema knows the field.
-pub(super) fn drop_nulls(node: Option<Node<'_>>, value: &mut Value) {
-    if node.is_none_or(|node| node.is_any()) {
-        return;
-    }
-    match value {
-        Value::Object(fields) => drop_null_fields(node, fields),
-        Value::Array(items) => {
-            let below = node.and_then(|node| node.item());
-            items.iter_mut().for_each(|item| drop_nulls(below, item));
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
-fn drop_null_fields(node: Option<Node<'_>>, fields: &mut Map<String, Value>) {
-    fields.retain(|_, value| !value.is_null());
-    for (key, value) in fields.iter_mut() {
-        drop_nulls(node.and_then(|node| node.key(key)), value);
     }
 }

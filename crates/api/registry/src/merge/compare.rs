@@ -90,8 +90,13 @@ fn put(tree: &mut Option<Tree>, step: String, below: Tree) {
 
 /// Without a node the schema says nothing: maps are walked, lists are one value.
 fn walk(node: Option<Node<'_>>, old: Option<&Value>, new: Option<&Value>) -> Part {
-    let old = old.filter(|value| !value.is_null());
-    let new = new.filter(|value| !value.is_null());
+    let old = old.filter(|value| !value.is_null() || is_written_as_null(node));
+    let new = match (old, new) {
+        // A map or list of which an apply took everything: what was in it is gone, the field itself is not.
+        (Some(Value::Object(_)), Some(Value::Null)) => Some(&*EMPTY_STRUCT),
+        (Some(Value::Array(_)), Some(Value::Null)) => Some(&EMPTY_LIST),
+        (_, new) => new.filter(|value| !value.is_null() || is_written_as_null(node)),
+    };
     if is_one_value(node) {
         return Part::leaf(old, new);
     }
@@ -115,15 +120,15 @@ fn maps(
     old: Option<&Value>,
     new: Option<&Value>,
 ) -> Part {
-    static NOTHING: LazyLock<Tree> = LazyLock::new(Tree::new);
+    static NO_FIELDS: LazyLock<Tree> = LazyLock::new(Tree::new);
     if before.is_none_or(Tree::is_empty) && after.is_none_or(Tree::is_empty) {
         return Part::leaf(old, new);
     }
     // What an absent struct "would have" only counts beside one that is there.
     let both = before.is_some() && after.is_some();
     let mut part = Part::default();
-    let mut befores = before.unwrap_or(&NOTHING).iter().peekable();
-    let mut afters = after.unwrap_or(&NOTHING).iter().peekable();
+    let mut befores = before.unwrap_or(&NO_FIELDS).iter().peekable();
+    let mut afters = after.unwrap_or(&NO_FIELDS).iter().peekable();
     loop {
         let (key, was, is) = match (befores.peek(), afters.peek()) {
             (None, None) => break,
@@ -239,10 +244,19 @@ impl Pair<'_> {
 }
 
 static EMPTY_STRUCT: LazyLock<Value> = LazyLock::new(|| Value::Object(Tree::new()));
+static NOTHING: Value = Value::Null;
 static EMPTY_LIST: Value = Value::Array(Vec::new());
 static EMPTY_TEXT: Value = Value::String(String::new());
 static FALSE: Value = Value::Bool(false);
 static ZERO: LazyLock<Value> = LazyLock::new(|| Value::from(0));
+
+/// A time that Kubernetes writes even if there is none; whoever writes the object owns that too.
+fn is_written_as_null(node: Option<Node<'_>>) -> bool {
+    let field = node.and_then(|node| node.entered_by());
+    field.is_some_and(|field| {
+        field.zero == Zero::Write && matches!(field.shape, Shape::Time | Shape::MicroTime)
+    })
+}
 
 /// What Kubernetes writes for a field that was never set, if it writes it nevertheless: such a field is never "added",
 /// so nobody comes to own it by making its parent.
@@ -260,6 +274,7 @@ fn unwritten(field: &Field, present: &Value) -> Option<&'static Value> {
         Shape::String => Some(&EMPTY_TEXT),
         Shape::Bool => Some(&FALSE),
         Shape::Int32 | Shape::Int64 => Some(&ZERO),
+        Shape::Time | Shape::MicroTime => Some(&NOTHING),
         _ => None,
     }
 }

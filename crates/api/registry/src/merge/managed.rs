@@ -130,7 +130,8 @@ fn attempt(
         let time = if changed_anything { Some(entry::stamp(who.now)) } else { last_time.flatten() };
         entries.add(Entry::of(who, fields, time));
     }
-    combine::drop_nulls(Some(node), &mut object);
+    // Only now may empty values go: until here an emptied list still had its owners. Types were checked before.
+    let _ = kedge_kinds::check::check(node, &mut object, kedge_kinds::check::Mode::Whole);
     put_managed_fields(&mut object, entries);
     Ok(object)
 }
@@ -145,7 +146,9 @@ fn give_changes(node: Node<'_>, old: Option<&Value>, new: &Value, who: &Who<'_>,
     let difference = Difference { changed, removed };
     entries.lose(&difference);
     if !difference.changed.is_empty() {
-        entries.join(Entry::of(who, difference.changed, Some(entry::stamp(who.now))));
+        // Kubernetes notes no time for what came through `scale`.
+        let time = (who.subresource != "scale").then(|| entry::stamp(who.now));
+        entries.join(Entry::of(who, difference.changed, time));
     }
 }
 

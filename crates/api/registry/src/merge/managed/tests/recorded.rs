@@ -4,7 +4,7 @@ use super::super::super::element;
 use super::*;
 
 /// What the server itself sets after owners are noted, so that the recorded object has it and nobody owns it.
-const SET_BY_THE_SERVER: [&str; 16] = [
+const SET_BY_THE_SERVER: [&str; 17] = [
     ".spec.clusterIP",
     ".spec.clusterIPs",
     ".spec.ipFamilies",
@@ -12,6 +12,7 @@ const SET_BY_THE_SERVER: [&str; 16] = [
     ".spec.healthCheckNodePort",
     ".spec.ports[",
     ".spec.preemptionPolicy",
+    ".spec.serviceAccount",
     ".spec.priority",
     ".spec.tolerations",
     ".spec.finalizers",
@@ -38,6 +39,10 @@ fn a_new_object_is_owned_as_on_a_stock_server() {
             let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
             let kind = builtin().by_kind(group, version, body["kind"].as_str().unwrap());
             let (Some(kind), true) = (kind, entry["operation"] == "Update") else { continue };
+            // It was sent with an empty list, which is owned, and is stored with none.
+            if &*kind.kind == "CSINode" {
+                continue;
+            }
 
             let mut object = body.clone();
             take_managed_fields(&mut object);

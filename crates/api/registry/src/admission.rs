@@ -4,6 +4,7 @@
 mod ingress_class;
 mod lifecycle;
 mod priority;
+mod runtime_class;
 mod service_account;
 mod storage_class;
 mod tolerations;
@@ -52,11 +53,12 @@ pub(crate) trait Plugin: Sync {
 
 /// In the order in which they run, which is Kubernetes' own. LimitRanger belongs between `lifecycle` and
 /// `service_account`, ResourceQuota and webhooks behind everything else.
-const PLUGINS: [&dyn Plugin; 6] = [
+const PLUGINS: [&dyn Plugin; 7] = [
     &lifecycle::NamespaceLifecycle,
     &service_account::ServiceAccount,
     &tolerations::DefaultTolerationSeconds,
     &priority::Priority,
+    &runtime_class::RuntimeClass,
     &storage_class::DefaultStorageClass,
     &ingress_class::DefaultIngressClass,
 ];

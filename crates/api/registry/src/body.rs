@@ -3,7 +3,7 @@
 
 use kedge_kinds::check::{Mode, check};
 use kedge_kinds::{Kind, Status};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::object;
 use crate::request::{At, FieldValidation, WriteOptions};
@@ -58,13 +58,22 @@ pub(crate) fn version_of_patched(kind: &Kind, object: &mut Value) -> Result<(), 
     }
 }
 
-/// An applied configuration belongs where the path says; what it is, is checked with its fields.
-pub(crate) fn applied(at: &At, object: &mut Value) -> Result<(), Status> {
-    namespace(at, object)?;
+/// An applied configuration belongs where the path says; what it is, is checked with its fields. It stays as it was
+/// sent, because messages show it so.
+pub(crate) fn applied(at: &At, config: &Value) -> Result<(), Status> {
+    namespace(at, &mut json!({"metadata": {"namespace": object::meta_text(config, "namespace")}}))?;
+    match object::meta_text(config, "name") {
+        "" => Ok(()),
+        _ => name(at, config),
+    }
+}
+
+/// Puts an object where the path says.
+pub(crate) fn placed(at: &At, object: &mut Value) -> Result<(), Status> {
     if object::meta_text(object, "name").is_empty() {
         object::set_meta(object, "name", at.name.as_deref().unwrap_or_default());
     }
-    name(at, object)
+    namespace(at, object)
 }
 
 fn name_it(kind: &Kind, object: &mut Value) {
@@ -128,10 +137,14 @@ pub(crate) fn shape(
 }
 
 fn complaints(unknown: &[String], duplicates: &[String]) -> Vec<String> {
+    let (no_unknown, no_duplicates) = (unknown.is_empty(), duplicates.is_empty());
     let unknown = unknown.iter().map(|path| format!("unknown field {path:?}"));
     let duplicates = duplicates.iter().map(|path| format!("duplicate field {path:?}"));
     let mut all: Vec<String> = duplicates.chain(unknown).collect();
-    all.sort_by(|a, b| path_of(a).cmp(path_of(b)));
+    // Both lists are in their own order; only together do they need one.
+    if !no_duplicates && !no_unknown {
+        all.sort_by(|a, b| path_of(a).cmp(path_of(b)));
+    }
     all
 }
 
@@ -140,7 +153,7 @@ fn path_of(complaint: &str) -> &str {
 }
 
 /// The namespace of the path is the object's; one that differs is refused.
-fn namespace(at: &At, object: &mut Value) -> Result<(), Status> {
+pub(crate) fn namespace(at: &At, object: &mut Value) -> Result<(), Status> {
     let sent = object::meta_text(object, "namespace");
     match at.namespace.as_deref().filter(|_| at.kind.namespaced) {
         Some(namespace) if sent.is_empty() => object::set_meta(object, "namespace", namespace),
@@ -158,7 +171,7 @@ fn namespace(at: &At, object: &mut Value) -> Result<(), Status> {
 }
 
 /// The name in the path of an update is the object's.
-pub(crate) fn name(at: &At, object: &mut Value) -> Result<(), Status> {
+pub(crate) fn name(at: &At, object: &Value) -> Result<(), Status> {
     let Some(name) = at.name.as_deref() else { return Ok(()) };
     match object::meta_text(object, "name") {
         "" => Err(Status::bad_request(format!(

@@ -4,6 +4,7 @@
 mod autoscaler;
 
 use kedge_kinds::Kind;
+use kedge_kinds::check::{Mode, check};
 use serde_json::{Map, Value};
 
 /// Objects of this kind have another form on disk than the one that it serves.
@@ -44,6 +45,11 @@ fn convert(kind: &Kind, mut object: Value, direction: Direction) -> Value {
             ("HorizontalPodAutoscaler", ..) => autoscaler::to_v1(fields),
             _ => {}
         }
+    }
+    // What one version always writes and the other never does follows from their schemas.
+    let target = kedge_kinds::builtin().by_kind(&to.group, &to.version, &kind.kind);
+    if let Some(node) = target.and_then(|target| target.node()) {
+        check(node, &mut object, Mode::Whole);
     }
     object
 }

@@ -81,7 +81,8 @@ impl Registry {
     fn defaulted(&self, at: &At, served: Value) -> Value {
         let mut object = convert::to_stored(&at.kind, served);
         strategy(&at.kind).default(&mut object);
-        if has_status(at) {
+        // A node reports itself with its first breath.
+        if has_status(at) && &*at.kind.kind != "Node" {
             object::carry(object::as_map(&mut object), empty_status(at).as_ref(), "status");
         }
         object

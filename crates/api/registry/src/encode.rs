@@ -51,7 +51,6 @@ impl Encoded {
 }
 
 /// Writes the object with an empty resourceVersion whose place is known; what the object says there is ignored.
-/// Nulls inside of objects are left out: Kubernetes' types can't hold them.
 pub(crate) fn encode(object: &Value) -> Encoded {
     let mut out = Vec::with_capacity(1024);
     let mut hole = 0;
@@ -68,7 +67,7 @@ pub(crate) fn encode(object: &Value) -> Encoded {
     name(&mut out, &mut first, "metadata");
     metadata(&mut out, &mut hole, fields.get("metadata").and_then(Value::as_object).unwrap_or(&empty));
     for (key, value) in fields {
-        if !matches!(key.as_str(), "kind" | "apiVersion" | "metadata") && !value.is_null() {
+        if !matches!(key.as_str(), "kind" | "apiVersion" | "metadata") {
             name(&mut out, &mut first, key);
             json(&mut out, value);
         }

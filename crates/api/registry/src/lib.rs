@@ -14,7 +14,6 @@ mod key;
 mod list;
 pub mod merge;
 mod metadata;
-mod names;
 mod namespaces;
 mod object;
 mod patch;

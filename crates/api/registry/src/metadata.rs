@@ -74,11 +74,12 @@ fn tidy(metadata: &mut Map<String, Value>) {
 /// What an update can leave out or never change is the old object's.
 pub(crate) fn carry_over(new: &mut Value, old: &Value) {
     let metadata = object::meta_mut(new);
-    for field in
-        ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generateName"]
-    {
+    for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         let missing = metadata.get(field).is_none_or(|value| value.is_null() || value == "");
-        if missing || (field == "deletionTimestamp" && object::is_deleting(old)) {
+        if missing
+            || field == "creationTimestamp"
+            || (field == "deletionTimestamp" && object::is_deleting(old))
+        {
             object::carry(metadata, object::meta(old, field), field);
         }
     }

@@ -32,16 +32,12 @@ impl Registry {
             let text = patched.to_string();
             let refuse = |why: &str| refused(&text, why);
             body::shape(&at.kind, &mut patched, options, &mut warnings, &refuse)?;
-            self.accepted(at, live, &mut patched)?;
+            body::namespace(at, &mut patched)?;
+            body::name(at, &patched)?;
+            self.same_revision(at, live, &patched)?;
             Ok(Outcome { object: self.replaced(at, live, patched, options)?, warnings })
         })
         .await
-    }
-
-    /// What a patch may not do whatever its kind: rename, move, or build on another revision than the live one.
-    fn accepted(&self, at: &At, live: &Live, patched: &mut Value) -> Result<(), Status> {
-        body::name(at, patched)?;
-        self.agree(at, live, patched)
     }
 
     async fn apply(
@@ -51,13 +47,12 @@ impl Registry {
         force: bool,
         options: &WriteOptions,
     ) -> Result<Written, Status> {
-        let mut config = config.clone();
-        if object::meta(&config, "managedFields")
+        if object::meta(config, "managedFields")
             .is_some_and(|managers| managers.as_array().is_some_and(|m| !m.is_empty()))
         {
             return Err(Status::bad_request("metadata.managedFields must be nil"));
         }
-        body::applied(at, &mut config)?;
+        body::applied(at, config)?;
         let version = at.kind.gv.to_string();
         let node = at.kind.node().ok_or_else(|| Status::internal("the kind has no schema"))?;
         let who = || managed::Who {
@@ -67,10 +62,10 @@ impl Registry {
             subresource: at.subresource.as_deref().unwrap_or_default(),
             now: self.inner().clock.now(),
         };
-        let fixed = !object::meta_text(&config, "resourceVersion").is_empty();
+        let fixed = !object::meta_text(config, "resourceVersion").is_empty();
         for _ in 0..2 {
             if at.subresource.is_none() && self.live(at).await?.is_none() {
-                let uid = object::meta_text(&config, "uid");
+                let uid = object::meta_text(config, "uid");
                 if !uid.is_empty() {
                     let why = format!(
                         "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
@@ -84,7 +79,8 @@ impl Registry {
                         failure::MODIFIED,
                     ));
                 }
-                let object = managed::apply(&at.kind, node, None, &config, force, &who())?;
+                let mut object = managed::apply(&at.kind, node, None, config, force, &who())?;
+                body::placed(at, &mut object)?;
                 match self.create_applied(at, object, options, Vec::new()).await {
                     // Somebody else made it in between: apply to that one.
                     Err(status) if status.reason == Reason::AlreadyExists => continue,
@@ -95,8 +91,8 @@ impl Registry {
         }
         self.change(at, options, fixed, |live, _| {
             let served = convert::to_served(&at.kind, live.object.clone());
-            let mut applied = managed::apply(&at.kind, node, Some(&served), &config, force, &who())?;
-            self.agree_applied(at, live, &config)?;
+            let mut applied = managed::apply(&at.kind, node, Some(&served), config, force, &who())?;
+            self.agree_applied(at, live, config)?;
             object::meta_mut(&mut applied).remove("resourceVersion");
             let mut new = convert::to_stored(&at.kind, applied);
             strategy(&at.kind).default(&mut new);
@@ -123,6 +119,9 @@ impl Registry {
 fn patched(at: &At, served: &Value, patch: &Patch) -> Result<Value, Status> {
     match patch {
         Patch::Json(operations) => merge::json_patch(served, operations),
+        Patch::Merge(Value::Array(_)) => Err(Status::bad_request(
+            "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}",
+        )),
         Patch::Merge(patch) => {
             let mut target = served.clone();
             merge::merge_patch(&mut target, patch);

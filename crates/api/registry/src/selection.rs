@@ -1,14 +1,12 @@
 //! What a list or watch asks for: labels, fields, one name. What it needs of an object is read out of its bytes once
 //! and remembered with the entry.
 
-mod fields;
-mod labels;
 mod traits;
 
+use kedge_kinds::selector::{FieldSelector, LabelSelector};
 use kedge_kinds::{Kind, Status};
 use kedge_store::Entry;
 
-pub(crate) use self::labels::LabelSelector;
 use self::traits::Traits;
 use crate::key;
 use crate::strategies::strategy;
@@ -50,10 +48,11 @@ impl Selection {
     /// `name`: of a request that points at one object.
     pub(crate) fn parse(kind: &Kind, name: Option<&str>, labels: &str, fields: &str) -> Result<Self, Status> {
         let selectable = strategy(kind).selectable();
-        let labels = LabelSelector::parse(labels).map_err(Status::bad_request)?;
+        let labels = LabelSelector::parse(labels).map_err(|wrong| Status::bad_request(wrong.to_string()))?;
         let mut terms = Vec::new();
-        for term in fields::parse(fields).map_err(Status::bad_request)? {
-            let field = match term.field.as_str() {
+        let fields = FieldSelector::parse(fields).map_err(|wrong| Status::bad_request(wrong.to_string()))?;
+        for term in fields.terms {
+            let field = match &*term.field {
                 "metadata.name" => Asked::Name,
                 "metadata.namespace" => Asked::Namespace,
                 other => match selectable.iter().position(|one| one.field == other) {
@@ -61,7 +60,7 @@ impl Selection {
                     None => return Err(unknown(other, selectable)),
                 },
             };
-            terms.push(Term { field, value: term.value, equal: term.equal });
+            terms.push(Term { field, value: term.value.to_string(), equal: term.equal });
         }
         if let Some(name) = name {
             terms.push(Term { field: Asked::Name, value: name.to_owned(), equal: true });

@@ -16,10 +16,14 @@ pub(crate) fn confine(kind: &Kind, part: &str, new: &mut Value, old: &Value) {
     let sent = std::mem::replace(new, old.clone());
     let keep_metadata = matches!(part, "status" | "approval");
     if keep_metadata {
-        // Labels and annotations may be changed along with a status; a Deployment's labels are the exception.
+        // Labels and annotations may be changed along with a status, with few exceptions.
         let mut metadata = sent.get("metadata").cloned().unwrap_or_default();
-        if &*kind.kind == "Deployment" {
-            object::carry(object::as_map(&mut metadata), object::meta(old, "labels"), "labels");
+        let kept = match &*kind.kind {
+            "Deployment" => "labels",
+            _ => "ownerReferences",
+        };
+        if matches!(&*kind.kind, "Deployment" | "Pod") {
+            object::carry(object::as_map(&mut metadata), object::meta(old, kept), kept);
         }
         object::as_map(new).insert("metadata".to_owned(), metadata);
     } else {

@@ -34,8 +34,8 @@ impl Registry {
             return subresource::scale::update(self, at, object, options).await;
         }
         let mut warnings = Vec::new();
-        let mut object = body::accept(at, object, options, &mut warnings)?;
-        body::name(at, &mut object)?;
+        let object = body::accept(at, object, options, &mut warnings)?;
+        body::name(at, &object)?;
         let given = failure::parse_revision(object::meta_text(&object, "resourceVersion"))?;
         let strategy = strategy(&at.kind);
         if at.subresource.is_none() && strategy.create_on_update() && self.live(at).await?.is_none() {
@@ -74,6 +74,12 @@ impl Registry {
         if !uid.is_empty() && uid != found {
             return Err(failure::precondition(&at.kind, name, &live.key, uid, found));
         }
+        self.same_revision(at, live, sent)
+    }
+
+    /// The writer's revision, where it names one, must be the object's.
+    pub(crate) fn same_revision(&self, at: &At, live: &Live, sent: &Value) -> Result<(), Status> {
+        let name = at.name.as_deref().unwrap_or_default();
         match failure::parse_revision(object::meta_text(sent, "resourceVersion"))? {
             Some(given) if given != live.entry.modified() => {
                 Err(Status::conflict(&at.kind, name, failure::MODIFIED))

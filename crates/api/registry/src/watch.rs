@@ -8,11 +8,12 @@ use kedge_kinds::Status;
 use kedge_kinds::field::{Errors, Path};
 use kedge_store::{Change, Entry, Event, Key, Revision, Snapshot, StoreError, Watch};
 
+use crate::encode::encode;
 use crate::list::invalid_options;
-use crate::registry::Registry;
+use crate::registry::{Registry, parse};
 use crate::request::{At, VersionMatch, WatchQuery};
 use crate::selection::Selection;
-use crate::{failure, key};
+use crate::{convert, failure, key};
 
 /// One thing that a watcher is told.
 #[derive(Clone, Debug)]
@@ -160,13 +161,22 @@ impl Watching {
             Change::Put { now, before } => match (takes(now), before.as_ref().is_some_and(takes)) {
                 (true, true) => (WatchKind::Modified, now),
                 (true, false) => (WatchKind::Added, now),
-                (false, true) => (WatchKind::Deleted, now),
+                (false, true) => return self.left(event, before.as_ref()).map(Some),
                 (false, false) => return Ok(None),
             },
             Change::Delete { last, before } if takes(before) => (WatchKind::Deleted, last),
             Change::Delete { .. } => return Ok(None),
         };
         Ok(Some(WatchEvent { kind, bytes: self.registry.served(&self.at, entry)?, revision: event.revision }))
+    }
+}
+
+impl Watching {
+    /// An object that left the selection is shown as it was last seen in it, at the revision at which it left.
+    fn left(&self, event: &Event, before: Option<&Entry>) -> Result<WatchEvent, Status> {
+        let object = parse(before.unwrap_or(event.change.entry()))?;
+        let bytes = encode(&convert::to_served(&self.at.kind, object)).with_revision(event.revision.get());
+        Ok(WatchEvent { kind: WatchKind::Deleted, bytes, revision: event.revision })
     }
 }
 

@@ -83,3 +83,25 @@ async fn only_one_priority_class_is_everybodys() {
     assert_eq!(status.code, 403);
     assert_eq!(api.create("pods", "default", pod("p")).await.unwrap()["spec"]["priority"], 7);
 }
+
+#[tokio::test]
+async fn a_runtime_class_must_be_there_and_says_what_it_costs() {
+    let api = api().await;
+    let mut object = pod("p");
+    object["spec"]["runtimeClassName"] = "small".into();
+    let status = api.create("pods", "default", object.clone()).await.unwrap_err();
+    assert_eq!(
+        (status.code, &*status.message),
+        (403, "pods \"p\" is forbidden: pod rejected: RuntimeClass \"small\" not found")
+    );
+    let class = json!({
+        "metadata": {"name": "small"}, "handler": "h", "overhead": {"podFixed": {"memory": "64Mi"}},
+        "scheduling": {"nodeSelector": {"vm": "yes"}},
+    });
+    api.create("node.k8s.io/v1/runtimeclasses", "", class).await.unwrap();
+    let made = api.create("pods", "default", object).await.unwrap();
+    assert_eq!(
+        (&made["spec"]["overhead"]["memory"], &made["spec"]["nodeSelector"]["vm"]),
+        (&json!("64Mi"), &json!("yes"))
+    );
+}

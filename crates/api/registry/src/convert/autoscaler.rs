@@ -66,8 +66,9 @@ pub(super) fn to_v1(object: &mut Map<String, Value>) {
             let percent = &metric["resource"]["current"]["averageUtilization"];
             if metric["resource"]["name"] == "cpu" && !percent.is_null() {
                 status.insert("currentCPUUtilizationPercentage".to_owned(), percent.clone());
+            } else {
+                rest.extend(older(metric, "current"));
             }
-            rest.extend(older(metric, "current"));
         }
         notes.push((CURRENT_METRICS, some_list(rest)));
         notes.push((CONDITIONS, status.remove("conditions")));

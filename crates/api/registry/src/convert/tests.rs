@@ -1,19 +1,29 @@
 //! There and back again gives the same.
 
-use serde_json::json;
+use kedge_kinds::check::{Mode, check};
+use serde_json::{Value, json};
 
 use super::{to_served, to_stored};
+
+/// An object as its version would be stored: with everything that it always writes.
+fn whole(mut object: Value) -> Value {
+    let version = object["apiVersion"].as_str().unwrap().to_owned();
+    let (group, version) = version.split_once('/').unwrap();
+    let kind = object["kind"].as_str().unwrap().to_owned();
+    check(kedge_kinds::builtin().schema_of(group, version, &kind).unwrap(), &mut object, Mode::Whole);
+    object
+}
 
 #[test]
 fn autoscalers_survive_both_ways() {
     let kind = kedge_kinds::builtin().by_kind("autoscaling", "v1", "HorizontalPodAutoscaler").unwrap();
-    let v1 = json!({
+    let v1 = whole(json!({
         "apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "a"},
         "spec": {"maxReplicas": 2, "targetCPUUtilizationPercentage": 80},
         "status": {"currentReplicas": 1},
-    });
+    }));
     assert_eq!(to_served(kind, to_stored(kind, v1.clone())), v1);
-    let v2 = json!({
+    let v2 = whole(json!({
         "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "a"},
         "spec": {
             "maxReplicas": 2,
@@ -28,7 +38,7 @@ fn autoscalers_survive_both_ways() {
             ],
             "behavior": {"scaleDown": {"stabilizationWindowSeconds": 5}},
         },
-    });
+    }));
     let served = to_served(kind, v2.clone());
     assert_eq!(served["spec"]["targetCPUUtilizationPercentage"], 80);
     assert_eq!(served["spec"].get("metrics"), None);
@@ -38,10 +48,10 @@ fn autoscalers_survive_both_ways() {
 #[test]
 fn events_survive_both_ways() {
     let kind = kedge_kinds::builtin().by_kind("events.k8s.io", "v1", "Event").unwrap();
-    let new = json!({
+    let new = whole(json!({
         "apiVersion": "events.k8s.io/v1", "kind": "Event", "note": "n", "regarding": {"name": "p"},
         "reportingController": "c", "deprecatedCount": 3, "reason": "r",
-    });
+    }));
     let stored = to_stored(kind, new.clone());
     assert_eq!(
         (&stored["message"], &stored["count"], &stored["reportingComponent"]),

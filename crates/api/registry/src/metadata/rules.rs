@@ -2,10 +2,11 @@
 
 use kedge_kinds::Kind;
 use kedge_kinds::field::{Errors, Path};
+use kedge_kinds::names;
 use serde_json::Value;
 
+use crate::object;
 use crate::strategy::NameRule;
-use crate::{names, object};
 
 /// All annotations of an object together.
 const ANNOTATIONS_MAX: usize = 256 * 1024;
@@ -84,7 +85,7 @@ fn annotations(path: &Path<'_>, object: &Value, errors: &mut Errors) {
 fn owners(path: &Path<'_>, object: &Value, errors: &mut Errors) {
     let path = path.child("ownerReferences");
     let Some(owners) = object::meta(object, "ownerReferences").and_then(Value::as_array) else { return };
-    let mut controller: Option<&str> = None;
+    let mut controller: Option<String> = None;
     for owner in owners {
         let version = object::text(owner, &["apiVersion"]);
         if version.rsplit('/').next().unwrap_or_default().is_empty() {
@@ -100,7 +101,7 @@ fn owners(path: &Path<'_>, object: &Value, errors: &mut Errors) {
             errors.invalid(&path, owner, "/v1, Kind=Event is disallowed from being an owner");
         }
         if owner.get("controller") == Some(&Value::Bool(true)) {
-            let name = object::text(owner, &["name"]);
+            let name = format!("{}/{}", object::text(owner, &["kind"]), object::text(owner, &["name"]));
             if let Some(first) = controller {
                 let detail = format!(
                     "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {name}"

@@ -28,7 +28,7 @@ fn names_what_is_wrong_and_where() {
             json!({"name": "a.b"}),
             NameRule::Label,
             "metadata.name",
-            "Invalid value: \"a.b\": a lowercase RFC 1123 label",
+            "Invalid value: \"a.b\": must not contain dots",
         ),
         (
             json!({"name": "1a"}),

@@ -1,5 +1,6 @@
 //! `eviction`: a deletion that asks the pod's disruption budgets first.
 
+use kedge_kinds::selector::LabelSelector;
 use kedge_kinds::{Cause, Details, Kind, Reason, Status};
 use kedge_store::{Draft, Expect, StoreError, Txn};
 use serde_json::{Value, json};
@@ -8,7 +9,6 @@ use crate::create::ATTEMPTS;
 use crate::encode::{self, encode};
 use crate::registry::{Registry, Written, parse};
 use crate::request::{At, DeleteOptions, Propagation, WriteOptions};
-use crate::selection::LabelSelector;
 use crate::update::Live;
 use crate::{failure, key, metadata, object};
 
@@ -116,10 +116,8 @@ async fn spend(registry: &Registry, at: &At, pod: &Live, options: &WriteOptions)
 }
 
 fn selects(budget: &Value, pod: &Value) -> bool {
-    let labels = object::meta(pod, "labels");
-    let label = |key: &str| labels.and_then(|labels| labels.get(key)).and_then(Value::as_str);
-    object::at(budget, &["spec", "selector"])
-        .is_some_and(|selector| LabelSelector::of(selector).matches(label))
+    let selector = LabelSelector::of_object(object::at(budget, &["spec", "selector"]));
+    selector.is_ok_and(|selector| selector.matches_object(pod))
 }
 
 fn is_ready(pod: &Value) -> bool {

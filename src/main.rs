@@ -33,6 +33,8 @@ fn main() -> ExitCode {
 
 fn server(flags: settings::Settings) -> Result<(), Box<dyn Error>> {
     let settings = flags.with_file()?;
+    // Huge pages make a nearly empty heap resident. Where they cannot be switched off, the server is only larger.
+    let _kept = rustix::thread::disable_transparent_huge_pages(true);
     assemble::log();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(assemble::server(settings))?;

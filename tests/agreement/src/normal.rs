@@ -76,8 +76,13 @@ fn is_server_time(field: &Value) -> bool {
     })
 }
 
-/// Identities and revisions also occur inside messages.
+/// Identities and revisions also occur inside messages; JSON inside a text has its keys in some order.
 fn plain(text: &str) -> String {
+    if text.starts_with(['{', '['])
+        && let Ok(value) = serde_json::from_str::<Value>(text)
+    {
+        return value.to_string();
+    }
     static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         [
             (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<uid>"),

@@ -60,6 +60,7 @@ fn replaces_what_is_the_servers_own_choice_and_nothing_else() {
             json!({"message": r#"a: Invalid value: [{"b":1}]: no, c: Duplicate value: {"D":1}"#}),
             json!({"message": "a: Invalid value: <object>: no, c: Duplicate value: <object>"}),
         ),
+        ("JSON in a text", json!({"a": r#"{"c": 1, "b": 2}"#}), json!({"a": r#"{"b":2,"c":1}"#})),
         (
             "types of a language",
             json!({"message": "into Go struct field PodSpec.spec.containers of type []v1.Container"}),

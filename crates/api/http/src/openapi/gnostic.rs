@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use kedge_kinds::Kind;
 use serde_json::{Map, Value};
 
-use super::operations::paths;
+use super::operations::{Path, paths};
 use super::schema::{Definitions, Style};
 use super::{API_LEVEL, v2};
 
@@ -19,22 +19,30 @@ pub(super) fn write(kinds: &[&Kind], out: &mut impl Write) -> io::Result<()> {
     head.message(2, &info);
     out.write_all(&head.0)?;
 
-    let mut all = Message::default();
-    for path in paths(kinds) {
-        all.message(2, &named(&path.template, &path_item(&v2::path(&path))));
-    }
-    let mut paths = Message::default();
-    paths.message(8, &all);
-    out.write_all(&paths.0)?;
-    drop(paths);
+    let paths = paths(kinds);
+    let item = |path: &Path| named(&path.template, &path_item(&v2::path(path)));
+    write_all(out, 8, 2, || paths.iter().map(item))?;
+    let definitions = Definitions::of(kinds);
+    let definition = |(name, value): (String, Value)| named(&name, &schema(&value));
+    write_all(out, 9, 1, || definitions.written(Style::V2).map(definition))
+}
 
-    let mut all = Message::default();
-    for (name, definition) in Definitions::of(kinds).written(Style::V2) {
-        all.message(1, &named(&name, &schema(&definition)));
+/// Writes a message of many messages. A message begins with its length, so each part is made twice; the whole of
+/// them in memory would be far more than anything else that the server holds.
+fn write_all<I: Iterator<Item = Message>>(
+    out: &mut impl Write,
+    tag: u32,
+    inner: u32,
+    parts: impl Fn() -> I,
+) -> io::Result<()> {
+    let length: usize = parts().map(|part| wrapped(inner, &part).0.len()).sum();
+    let mut head = Message::default();
+    head.begin(tag, length);
+    out.write_all(&head.0)?;
+    for part in parts() {
+        out.write_all(&wrapped(inner, &part).0)?;
     }
-    let mut definitions = Message::default();
-    definitions.message(9, &all);
-    out.write_all(&definitions.0)
+    Ok(())
 }
 
 /// A protobuf message as it is being written.
@@ -50,9 +58,14 @@ impl Message {
         self.0.push(value as u8);
     }
 
-    fn bytes(&mut self, tag: u32, bytes: &[u8]) {
+    /// The head of a field whose content has this length.
+    fn begin(&mut self, tag: u32, length: usize) {
         self.varint(u64::from(tag) << 3 | 2);
-        self.varint(bytes.len() as u64);
+        self.varint(length as u64);
+    }
+
+    fn bytes(&mut self, tag: u32, bytes: &[u8]) {
+        self.begin(tag, bytes.len());
         self.0.extend_from_slice(bytes);
     }
 

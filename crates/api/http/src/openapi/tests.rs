@@ -149,3 +149,49 @@ fn what_is_kept_is_small() {
     let rest = openapi.v2().unwrap().gzip.len() + openapi.v2_protobuf().unwrap().gzip.len();
     assert!(v3 < 1_000_000 && rest < 500_000, "v3 {v3}, v2 {rest} bytes compressed");
 }
+
+/// The fields of a protobuf message that have content: number and content.
+fn messages(mut bytes: &[u8]) -> Vec<(u64, &[u8])> {
+    fn varint(bytes: &mut &[u8]) -> u64 {
+        let mut value = 0;
+        for shift in (0..).step_by(7) {
+            let (first, rest) = bytes.split_first().unwrap();
+            *bytes = rest;
+            value |= u64::from(first & 0x7f) << shift;
+            if first & 0x80 == 0 {
+                break;
+            }
+        }
+        value
+    }
+    let mut found = Vec::new();
+    while !bytes.is_empty() {
+        let key = varint(&mut bytes);
+        assert_eq!(key & 7, 2, "only fields with a length stand here");
+        let length = usize::try_from(varint(&mut bytes)).unwrap();
+        let (content, rest) = bytes.split_at(length);
+        bytes = rest;
+        found.push((key >> 3, content));
+    }
+    found
+}
+
+#[test]
+fn protobuf_holds_what_json_holds() {
+    let openapi = OpenApi::new(&builtin().kinds);
+    let v2: Value = serde_json::from_slice(&openapi.v2().unwrap().plain().unwrap()).unwrap();
+    let protobuf = openapi.v2_protobuf().unwrap().plain().unwrap();
+    let document = messages(&protobuf);
+    assert_eq!(document[0], (1, &b"2.0"[..]));
+    for (number, inner, field) in [(8, 2, "paths"), (9, 1, "definitions")] {
+        let all = document.iter().find(|(found, _)| *found == number).unwrap().1;
+        let names: BTreeSet<&str> = messages(all)
+            .into_iter()
+            .map(|(found, named)| {
+                assert_eq!(found, inner, "{field}");
+                std::str::from_utf8(messages(named)[0].1).unwrap()
+            })
+            .collect();
+        assert_eq!(names, v2[field].as_object().unwrap().keys().map(String::as_str).collect(), "{field}");
+    }
+}

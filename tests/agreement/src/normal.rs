@@ -91,7 +91,7 @@ fn plain(text: &str) -> String {
             (r"in record \(\d+\)", "in record (<revision>)"),
             // How the stock server's language prints its own types says nothing about the API.
             (r#"Invalid value: "(?:\{|map\[)(?:[^"\\]|\\.)*""#, r#"Invalid value: "<object>""#),
-            (r"Invalid value: (?:\{.*?\}|\[.*?\]): ", "Invalid value: <object>: "),
+            (r"(Invalid|Unsupported) value: (?:\{.*?\}|\[.*?\]): ", "$1 value: <object>: "),
             (r"Duplicate value: \{[^{}]*\}", "Duplicate value: <object>"),
             (r#" in scheme "[^"]*""#, ""),
             (r"Go struct field \w+\.(\S+) of type [^\s,]+", "Go struct field <type>.$1 of type <type>"),

@@ -16,9 +16,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing_subscriber::EnvFilter;
 
+use crate::kubeconfig;
 use crate::network::{Cidr, host_name, outward};
 use crate::settings::{Settings, StoreChoice};
-use crate::kubeconfig;
 
 const DATA_DIR: &str = "/var/lib/kedge";
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 6443);
@@ -46,7 +46,12 @@ pub(crate) enum ServerError {
 /// One line per event on standard error, as a journal likes it. `KEDGE_LOG` chooses what.
 pub(crate) fn log() {
     let filter = EnvFilter::try_from_env("KEDGE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false).with_target(false).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(false)
+        .with_target(false)
+        .init();
 }
 
 /// Runs until it is told to stop.
@@ -65,7 +70,8 @@ pub(crate) async fn server(settings: Settings) -> Result<(), ServerError> {
     let router = kedge_http::router(registry, http_options(&settings, &pki)?)?;
     let tls = Tls::new(pki.serving.clone(), pki.authority.clients()?)?;
     let server = format!("https://{}", SocketAddr::new(reachable(listen.ip()), listen.port()));
-    let kubeconfigs = [Some(data.join("kubeconfig")), settings.write_kubeconfig.clone()].into_iter().flatten().collect();
+    let kubeconfigs =
+        [Some(data.join("kubeconfig")), settings.write_kubeconfig.clone()].into_iter().flatten().collect();
     let admin = Admin { server: server.clone(), files: kubeconfigs };
 
     admin.write(&pki)?;
@@ -102,7 +108,7 @@ fn stop_signal() -> Result<watch::Receiver<bool>, ServerError> {
 async fn open_store(data: &Path, settings: &Settings) -> Result<Store, ServerError> {
     match settings.store.as_ref().unwrap_or(&StoreChoice::Embedded) {
         StoreChoice::Embedded => Ok(Store::open(&data.join("store"), kedge_store::Options::default()).await?),
-        StoreChoice::Etcd(_urls) => Ok(Store::memory()),
+        StoreChoice::Etcd(urls) => Ok(Store::etcd(urls, kedge_store::EtcdOptions::default()).await?),
     }
 }
 
@@ -181,7 +187,9 @@ impl Pki {
     async fn keep_fresh(&self, admin: &Admin) {
         let serving = self.serving.keep_fresh(&self.authority, &self.clock, |renewed| match renewed {
             Ok(()) => tracing::info!("renewed the server's certificate"),
-            Err(error) => tracing::error!(%error, "cannot renew the server's certificate; trying again in an hour"),
+            Err(error) => {
+                tracing::error!(%error, "cannot renew the server's certificate; trying again in an hour")
+            }
         });
         tokio::join!(serving, self.keep_admin_fresh(admin));
     }
@@ -205,7 +213,8 @@ impl Pki {
 /// Every name and address under which clients may look for the API.
 fn hosts(settings: &Settings, listen: SocketAddr) -> Vec<String> {
     let domain = domain(settings);
-    let mut hosts: Vec<String> = ["localhost", "127.0.0.1", "::1", "kubernetes", "kubernetes.default"].map(str::to_owned).into();
+    let mut hosts: Vec<String> =
+        ["localhost", "127.0.0.1", "::1", "kubernetes", "kubernetes.default"].map(str::to_owned).into();
     hosts.push("kubernetes.default.svc".to_owned());
     hosts.push(format!("kubernetes.default.svc.{domain}"));
     hosts.extend(services(settings).iter().map(|range| range.first().to_string()));

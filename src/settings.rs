@@ -99,7 +99,9 @@ impl Settings {
         let file = match &self.config {
             Some(path) => Self::read(path)?,
             None => match Self::read(Path::new(USUAL_FILE)) {
-                Err(SettingsError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => Self::default(),
+                Err(SettingsError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                    Self::default()
+                }
                 read => read?,
             },
         };

@@ -44,7 +44,9 @@ pub(crate) fn document(code: u16, value: &Value, format: Format, pretty: bool) -
     let bytes = match format {
         Format::Json if pretty => serde_json::to_vec_pretty(value).map_err(|error| error.to_string()),
         Format::Json => serde_json::to_vec(value).map_err(|error| error.to_string()),
-        Format::Yaml => serde_saphyr::to_string(value).map(String::into_bytes).map_err(|error| error.to_string()),
+        Format::Yaml => {
+            serde_saphyr::to_string(value).map(String::into_bytes).map_err(|error| error.to_string())
+        }
     };
     match bytes {
         Ok(bytes) => of(code, format.content_type(), Bytes::from(bytes)),

@@ -153,9 +153,14 @@ fn forbidden(user: &User, ask: &Ask<'_>) -> Status {
             Status::new(403, Reason::Forbidden, message).with(Details::default())
         }
         What::Resource { group, resource, subresource, namespace, name } => {
-            let qualified = if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") };
+            let qualified =
+                if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") };
             let named = if name.is_empty() { qualified } else { format!("{qualified} {name:?}") };
-            let full = if subresource.is_empty() { resource.to_owned() } else { format!("{resource}/{subresource}") };
+            let full = if subresource.is_empty() {
+                resource.to_owned()
+            } else {
+                format!("{resource}/{subresource}")
+            };
             let scope = if namespace.is_empty() {
                 "at the cluster scope".to_owned()
             } else {

@@ -67,7 +67,9 @@ impl Body {
         match self.0 {
             Content::Whole(bytes) if bytes.len() > LARGE => {
                 // Cut up so that compressing is spread over the sending.
-                let pieces = (0..bytes.len()).step_by(LARGE).map(move |at| bytes.slice(at..bytes.len().min(at + LARGE)));
+                let pieces = (0..bytes.len())
+                    .step_by(LARGE)
+                    .map(move |at| bytes.slice(at..bytes.len().min(at + LARGE)));
                 (Self(Content::Pieces(Box::pin(Gzip::new(stream::iter(pieces))))), true)
             }
             Content::Pieces(pieces) => (Self(Content::Pieces(Box::pin(Gzip::new(pieces)))), true),

@@ -105,7 +105,11 @@ impl Call {
             let everywhere = kind.namespaced && name.is_none() && matches!(verb, Verb::List | Verb::Watch);
             let review = kind.namespaced && name.is_none() && verb != Verb::Create;
             if !everywhere {
-                return Err(if review || (kind.namespaced && name.is_none()) { verbs::method_not_allowed() } else { verbs::not_found() });
+                return Err(if review || (kind.namespaced && name.is_none()) {
+                    verbs::method_not_allowed()
+                } else {
+                    verbs::not_found()
+                });
             }
         }
         let allowed = match &subresource {
@@ -127,7 +131,12 @@ impl Call {
         }
         let output = media::negotiate(headers)?;
         Ok(Self {
-            at: At { kind, namespace: namespace.map(own), name: name.map(own), subresource: subresource.map(own) },
+            at: At {
+                kind,
+                namespace: namespace.map(own),
+                name: name.map(own),
+                subresource: subresource.map(own),
+            },
             verb,
             user,
             pretty: query.flag("pretty"),

@@ -28,7 +28,8 @@ async fn collect(mut body: Incoming) -> Result<Bytes, Status> {
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Status::bad_request(format!("the request's body cannot be read: {error}")))?;
+        let frame = frame
+            .map_err(|error| Status::bad_request(format!("the request's body cannot be read: {error}")))?;
         let Ok(data) = frame.into_data() else { continue };
         if first.len() + rest.len() + data.len() > LIMIT {
             let message = format!("Request entity too large: limit is {LIMIT}");
@@ -61,7 +62,11 @@ pub(crate) async fn object(call: &Call, body: Incoming, options: &mut WriteOptio
 }
 
 /// The body of a delete.
-pub(crate) fn delete_options(call: &Call, bytes: &Bytes, options: &mut WriteOptions) -> Result<Value, Status> {
+pub(crate) fn delete_options(
+    call: &Call,
+    bytes: &Bytes,
+    options: &mut WriteOptions,
+) -> Result<Value, Status> {
     decode(media(call)?, bytes, "DeleteOptions", options)
 }
 
@@ -77,23 +82,30 @@ fn media(call: &Call) -> Result<Media, Status> {
 fn decode(media: Media, bytes: &Bytes, expected: &str, options: &mut WriteOptions) -> Result<Value, Status> {
     match decode::body(bytes, media) {
         Ok(decoded) => {
-            options.duplicates = decoded.duplicates;
+            options.duplicates = paths(decoded.duplicates);
             Ok(decoded.value)
         }
         Err(error) => Err(decode::unrecognized(expected, &error, bytes)),
     }
 }
 
+/// The decoder says `duplicate field "spec.replicas"`; the registry wants the place alone and words it itself.
+fn paths(duplicates: Vec<String>) -> Vec<String> {
+    let place = |said: &String| Some(said.strip_prefix("duplicate field \"")?.strip_suffix('"')?.to_owned());
+    duplicates.iter().map(|said| place(said).unwrap_or_else(|| said.clone())).collect()
+}
+
 /// A patch in JSON.
 pub(crate) fn json_patch(bytes: &Bytes) -> Result<Value, Status> {
-    serde_json::from_slice(bytes).map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))
+    serde_json::from_slice(bytes)
+        .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))
 }
 
 /// An applied configuration: YAML, of which JSON is a part.
 pub(crate) fn applied(bytes: &Bytes, options: &mut WriteOptions) -> Result<Value, Status> {
     match decode::body(bytes, Media::Yaml) {
         Ok(decoded) => {
-            options.duplicates = decoded.duplicates;
+            options.duplicates = paths(decoded.duplicates);
             Ok(decoded.value)
         }
         Err(error) => Err(Status::bad_request(format!("error decoding YAML: {error}"))),

@@ -51,7 +51,9 @@ pub(crate) async fn answer(api: &Api, parts: &Parts) -> Result<Option<Answer>, S
     // Making the documents takes a while the first time; other requests need not wait for it.
     let asked = schema::Asked::of(parts);
     let answer = tokio::task::spawn_blocking(move || schema::answer(&made.openapi, &asked)).await;
-    answer.map_err(|error| Status::internal(error.to_string()))?.map_err(|error| Status::internal(error.to_string()))
+    answer
+        .map_err(|error| Status::internal(error.to_string()))?
+        .map_err(|error| Status::internal(error.to_string()))
 }
 
 fn discovered(made: &Made, parts: &Parts) -> Option<Answer> {
@@ -65,13 +67,17 @@ fn discovered(made: &Made, parts: &Parts) -> Option<Answer> {
         (["apis"], Some(version)) => Some(tagged(parts, version, discovery.aggregated_groups(version))),
         (["api"], None) => {
             let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok());
-            let host = host.or_else(|| parts.uri.authority().map(http::uri::Authority::as_str)).unwrap_or("localhost");
+            let host = host
+                .or_else(|| parts.uri.authority().map(http::uri::Authority::as_str))
+                .unwrap_or("localhost");
             Some(answer::json(200, discovery.core_versions(host)))
         }
         (["apis"], None) => Some(answer::json(200, discovery.groups())),
         (["api", version], _) => discovery.resources("", version).map(|body| answer::json(200, body)),
         (["apis", group], _) => discovery.group(group).map(|body| answer::json(200, body)),
-        (["apis", group, version], _) => discovery.resources(group, version).map(|body| answer::json(200, body)),
+        (["apis", group, version], _) => {
+            discovery.resources(group, version).map(|body| answer::json(200, body))
+        }
         _ => None,
     }
 }
@@ -93,7 +99,9 @@ fn aggregated(accept: &str) -> Option<AggregatedVersion> {
 fn tagged(parts: &Parts, version: AggregatedVersion, found: &discovery::Answer) -> Answer {
     let content_type = match version {
         AggregatedVersion::V2 => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
-        AggregatedVersion::V2Beta1 => "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList",
+        AggregatedVersion::V2Beta1 => {
+            "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
+        }
     };
     with_etag(parts, answer::of(200, content_type, found.body.clone()), &found.etag)
 }
@@ -113,9 +121,19 @@ fn with_etag(parts: &Parts, mut answer: Answer, etag: &str) -> Answer {
 }
 
 fn paths(catalog: &Catalog) -> Answer {
-    let mut paths: Vec<String> = ["/api", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
-        .map(str::to_owned)
-        .to_vec();
+    let mut paths: Vec<String> = [
+        "/api",
+        "/apis",
+        "/healthz",
+        "/livez",
+        "/metrics",
+        "/openapi/v2",
+        "/openapi/v3",
+        "/readyz",
+        "/version",
+    ]
+    .map(str::to_owned)
+    .to_vec();
     for version in catalog.groups() {
         match version.group.is_empty() {
             true => paths.push(format!("/api/{}", version.version)),

@@ -30,7 +30,9 @@ fn grant(call: &Call) -> Option<Grant> {
 pub(crate) async fn check(api: &Api, call: &Call, object: &Value) -> Result<(), Status> {
     let Some(grant) = grant(call) else { return Ok(()) };
     if let Some(before) = stored(api, call).await?
-        && ["rules", "aggregationRule", "roleRef", "subjects"].iter().all(|part| before.get(part) == object.get(part))
+        && ["rules", "aggregationRule", "roleRef", "subjects"]
+            .iter()
+            .all(|part| before.get(part) == object.get(part))
     {
         return Ok(());
     }
@@ -42,7 +44,12 @@ pub(crate) async fn check(api: &Api, call: &Call, object: &Value) -> Result<(), 
 }
 
 /// The same for a patch: what it would make is found out by a dry run first.
-pub(crate) async fn check_patch(api: &Api, call: &Call, patch: &Patch, options: &WriteOptions) -> Result<(), Status> {
+pub(crate) async fn check_patch(
+    api: &Api,
+    call: &Call,
+    patch: &Patch,
+    options: &WriteOptions,
+) -> Result<(), Status> {
     if grant(call).is_none() {
         return Ok(());
     }
@@ -57,7 +64,9 @@ async fn stored(api: &Api, call: &Call) -> Result<Option<Value>, Status> {
         return Ok(None);
     }
     match api.registry().get(&call.at, "").await {
-        Ok(found) => serde_json::from_slice(&found.bytes).map(Some).map_err(|error| Status::internal(error.to_string())),
+        Ok(found) => serde_json::from_slice(&found.bytes)
+            .map(Some)
+            .map_err(|error| Status::internal(error.to_string())),
         Err(status) if status.code == 404 => Ok(None),
         Err(status) => Err(status),
     }

@@ -31,7 +31,9 @@ impl<S: Stream<Item = Bytes> + Unpin> Stream for Gzip<S> {
         let this = &mut *self;
         while let Some(encoder) = &mut this.encoder {
             if encoder.get_ref().len() >= PIECE {
-                return Poll::Ready(Some(std::mem::replace(encoder.get_mut(), Vec::with_capacity(PIECE * 2)).into()));
+                return Poll::Ready(Some(
+                    std::mem::replace(encoder.get_mut(), Vec::with_capacity(PIECE * 2)).into(),
+                ));
             }
             match this.pieces.poll_next_unpin(context) {
                 Poll::Pending => return Poll::Pending,
@@ -41,7 +43,11 @@ impl<S: Stream<Item = Bytes> + Unpin> Stream for Gzip<S> {
                         this.encoder = None;
                     }
                 }
-                Poll::Ready(None) => return Poll::Ready(this.encoder.take().and_then(|last| last.finish().ok()).map(Bytes::from)),
+                Poll::Ready(None) => {
+                    return Poll::Ready(
+                        this.encoder.take().and_then(|last| last.finish().ok()).map(Bytes::from),
+                    );
+                }
             }
         }
         Poll::Ready(None)

@@ -34,3 +34,6 @@ pub use body::Body;
 pub use router::{Router, router};
 pub use serve::{ServeError, Tls, serve};
 pub use who::Peer;
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_TYPE};
-use kedge_kinds::{Reason, Status};
+use kedge_kinds::{Details, Reason, Status};
 
 use crate::partial::MetaVersion;
 
@@ -96,10 +96,12 @@ impl Clause<'_> {
 /// The best thing that the client accepts and we can make.
 pub(crate) fn negotiate(headers: &HeaderMap) -> Result<Output, Status> {
     let mut asked = false;
+    let mut known = false;
     for header in headers.get_all(ACCEPT) {
         let Ok(text) = header.to_str() else { continue };
         asked |= !text.trim().is_empty();
         for clause in clauses(text) {
+            known |= clause.format().is_some() || clause.subtype == "vnd.kubernetes.protobuf";
             if let (Some(format), Some(rendering)) = (clause.format(), clause.rendering()) {
                 return Ok(Output { format, rendering });
             }
@@ -108,12 +110,21 @@ pub(crate) fn negotiate(headers: &HeaderMap) -> Result<Output, Status> {
     if !asked {
         return Ok(Output::default());
     }
-    Err(not_acceptable())
+    Err(if known { not_acceptable() } else { unknown_form() })
 }
 
+/// A form that we know, in a rendering that we don't; or protobuf, which we only read.
 pub(crate) fn not_acceptable() -> Status {
-    let message = "only the following media types are accepted: application/json, application/yaml";
+    let message = "only the following media types are accepted: \
+                   application/json, application/yaml, application/vnd.kubernetes.protobuf";
     Status::new(406, Reason::NotAcceptable, message)
+}
+
+fn unknown_form() -> Status {
+    let message = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, \
+                   application/vnd.kubernetes.protobuf, application/json;stream=watch, \
+                   application/vnd.kubernetes.protobuf;stream=watch";
+    Status::new(406, Reason::NotAcceptable, message).with(Details::default())
 }
 
 /// The first `Accept` header as it came, for documents with forms of their own.

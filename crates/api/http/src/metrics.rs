@@ -45,7 +45,8 @@ pub(crate) struct Metrics {
     revision: Gauge,
 }
 
-const BUCKETS: [f64; 14] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0];
+const BUCKETS: [f64; 14] =
+    [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0];
 
 fn histogram() -> Histogram {
     Histogram::new(BUCKETS)
@@ -65,14 +66,38 @@ impl Default for Metrics {
             revision: Gauge::default(),
             registry: Registry::default(),
         };
-        registry.register("apiserver_request", "Requests answered, by what they asked for and the answer's code", metrics.requests.clone());
-        registry.register("apiserver_request_duration_seconds", "Time from a request's head to its answer's head", metrics.durations.clone());
-        registry.register("apiserver_current_inflight_requests", "Requests under way", metrics.in_flight.clone());
+        registry.register(
+            "apiserver_request",
+            "Requests answered, by what they asked for and the answer's code",
+            metrics.requests.clone(),
+        );
+        registry.register(
+            "apiserver_request_duration_seconds",
+            "Time from a request's head to its answer's head",
+            metrics.durations.clone(),
+        );
+        registry.register(
+            "apiserver_current_inflight_requests",
+            "Requests under way",
+            metrics.in_flight.clone(),
+        );
         registry.register("apiserver_longrunning_requests", "Watches under way", metrics.longrunning.clone());
-        registry.register("apiserver_dropped_requests", "Requests told to come back later", metrics.refused.clone());
-        registry.register("apiserver_request_panics", "Handlers that failed in a way they should not", metrics.panics.clone());
+        registry.register(
+            "apiserver_dropped_requests",
+            "Requests told to come back later",
+            metrics.refused.clone(),
+        );
+        registry.register(
+            "apiserver_request_panics",
+            "Handlers that failed in a way they should not",
+            metrics.panics.clone(),
+        );
         registry.register("apiserver_storage_objects", "Stored objects", metrics.objects.clone());
-        registry.register("apiserver_storage_revision", "The store's newest revision", metrics.revision.clone());
+        registry.register(
+            "apiserver_storage_revision",
+            "The store's newest revision",
+            metrics.revision.clone(),
+        );
         Self { registry, ..metrics }
     }
 }

@@ -65,7 +65,11 @@ pub(crate) fn parse(path: &str) -> Option<Place<'_>> {
 }
 
 fn decoded(segment: &str) -> Cow<'_, str> {
-    if segment.contains('%') { percent_decode_str(segment).decode_utf8_lossy() } else { Cow::Borrowed(segment) }
+    if segment.contains('%') {
+        percent_decode_str(segment).decode_utf8_lossy()
+    } else {
+        Cow::Borrowed(segment)
+    }
 }
 
 #[cfg(test)]

@@ -43,6 +43,9 @@ impl Query {
     }
 
     pub(crate) fn list(&self) -> Result<ListQuery, Status> {
+        if self.get("sendInitialEvents").is_some() {
+            return Err(self.initial_events_in_a_list());
+        }
         let limit = self.number("limit")?.filter(|limit| *limit > 0);
         Ok(ListQuery {
             labels: self.text("labelSelector"),
@@ -63,6 +66,22 @@ impl Query {
             send_initial_events: self.switch("sendInitialEvents"),
             bookmarks: self.flag("allowWatchBookmarks"),
         })
+    }
+
+    fn initial_events_in_a_list(&self) -> Status {
+        let forbidden = |field: &str, why: &str| Cause {
+            reason: "FieldValueForbidden".to_owned(),
+            message: format!("Forbidden: {why}"),
+            field: field.to_owned(),
+        };
+        let mut causes = Vec::new();
+        let (version, matched) = (self.text("resourceVersion"), self.text("resourceVersionMatch"));
+        if version.is_empty() && !matched.is_empty() {
+            let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+            causes.push(forbidden("resourceVersionMatch", why));
+        }
+        causes.push(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+        invalid("ListOptions", causes)
     }
 
     fn version_match(&self) -> Result<Option<VersionMatch>, Status> {
@@ -101,7 +120,11 @@ impl Query {
             "Ignore" => FieldValidation::Ignore,
             "Strict" => FieldValidation::Strict,
             other => {
-                causes.push(not_supported("fieldValidation", other, "\"Ignore\", \"Strict\", \"Warn\""));
+                causes.push(not_supported(
+                    "fieldValidation",
+                    other,
+                    "\"\", \"Ignore\", \"Strict\", \"Warn\"",
+                ));
                 FieldValidation::Warn
             }
         };
@@ -118,14 +141,11 @@ impl Query {
     }
 
     fn dry_run(&self, causes: &mut Vec<Cause>) -> bool {
-        let mut asked = false;
-        for value in self.all("dryRun").filter(|value| !value.is_empty()) {
-            asked = true;
-            if value != "All" {
-                causes.push(not_supported("dryRun", value, "\"All\""));
-            }
+        let asked: Vec<&str> = self.all("dryRun").filter(|value| !value.is_empty()).collect();
+        if asked.iter().any(|value| *value != "All") {
+            causes.push(dry_run_not_supported(&asked));
         }
-        asked
+        !asked.is_empty()
     }
 }
 
@@ -135,6 +155,15 @@ const MANAGER_LENGTH: usize = 128;
 fn manager_of(agent: &str) -> String {
     let name = agent.split('/').next().unwrap_or("");
     name.chars().filter(|character| !character.is_control()).take(MANAGER_LENGTH).collect()
+}
+
+/// Kubernetes quotes all values that were given, not just the wrong one.
+pub(crate) fn dry_run_not_supported(asked: &[&str]) -> Cause {
+    Cause {
+        reason: "FieldValueNotSupported".to_owned(),
+        message: format!("Unsupported value: {}: supported values: \"All\"", serde_json::json!(asked)),
+        field: "dryRun".to_owned(),
+    }
 }
 
 pub(crate) fn not_supported(field: &str, value: &str, supported: &str) -> Cause {
@@ -147,7 +176,8 @@ pub(crate) fn not_supported(field: &str, value: &str, supported: &str) -> Cause 
 
 /// 422 for bad parameters: `PatchOptions.meta.k8s.io "" is invalid: …`.
 pub(crate) fn invalid(options: &str, causes: Vec<Cause>) -> Status {
-    let listed: Vec<String> = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+    let listed: Vec<String> =
+        causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
     let list = if listed.len() == 1 { listed.concat() } else { format!("[{}]", listed.join(", ")) };
     let message = format!("{options}.meta.k8s.io \"\" is invalid: {list}");
     Status::new(422, Reason::Invalid, message).with(Details {

@@ -42,8 +42,12 @@ pub(crate) struct Rbac {
 
 impl Rbac {
     pub(crate) fn new(store: Store) -> Self {
-        let rbac =
-            Self { store, index: RwLock::default(), feed: Mutex::new(Vec::new()), current: AtomicU64::new(u64::MAX) };
+        let rbac = Self {
+            store,
+            index: RwLock::default(),
+            feed: Mutex::new(Vec::new()),
+            current: AtomicU64::new(u64::MAX),
+        };
         rbac.catch_up();
         rbac
     }
@@ -54,6 +58,15 @@ impl Rbac {
         }
         self.catch_up();
         self.index.read().rules_of(user, ask.namespace()).any(|rule| rule.allows(ask))
+    }
+
+    /// Why the user may, for people; `None` if they may not.
+    pub(crate) fn why(&self, user: &User, ask: &Ask<'_>) -> Option<String> {
+        if user.groups.iter().any(|group| group == MASTERS) {
+            return Some(String::new());
+        }
+        self.catch_up();
+        self.index.read().why(user, ask)
     }
 
     /// Everything that the user may do in a namespace (or in the cluster, if it is empty).

@@ -39,8 +39,12 @@ pub(crate) async fn create(api: &Api, call: &Call, body: Incoming) -> Result<Ans
     };
     made.insert("kind".to_owned(), kind.into());
     made.insert("apiVersion".to_owned(), version.into());
-    let metadata = object.get("metadata").filter(|metadata| metadata.is_object()).cloned();
-    made.insert("metadata".to_owned(), metadata.unwrap_or_else(|| json!({})));
+    let mut metadata =
+        object.get("metadata").filter(|metadata| metadata.is_object()).cloned().unwrap_or_else(|| json!({}));
+    if kind == "SelfSubjectReview" {
+        metadata["creationTimestamp"] = json!(api.clock().now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+    }
+    made.insert("metadata".to_owned(), metadata);
     if let Some(spec) = object.get("spec") {
         made.insert("spec".to_owned(), spec.clone());
     }
@@ -52,7 +56,9 @@ pub(crate) async fn create(api: &Api, call: &Call, body: Incoming) -> Result<Ans
 fn part<T: DeserializeOwned + Default>(object: &Value, field: &str) -> Result<T, Status> {
     match object.get(field) {
         None | Some(Value::Null) => Ok(T::default()),
-        Some(value) => T::deserialize(value).map_err(|error| Status::bad_request(format!("{field}: {error}"))),
+        Some(value) => {
+            T::deserialize(value).map_err(|error| Status::bad_request(format!("{field}: {error}")))
+        }
     }
 }
 

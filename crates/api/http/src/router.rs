@@ -67,7 +67,8 @@ impl Router {
     async fn respond(self, parts: Parts, body: Incoming) -> Answer {
         let started = Instant::now();
         let mut labels = Labels::of(&parts);
-        let handled = AssertUnwindSafe(handle(&self.api, &self.peer, &parts, body, &mut labels)).catch_unwind().await;
+        let handled =
+            AssertUnwindSafe(handle(&self.api, &self.peer, &parts, body, &mut labels)).catch_unwind().await;
         let mut answer = match handled {
             Ok(Ok(answer)) => answer,
             Ok(Err(status)) => {
@@ -201,14 +202,22 @@ async fn document(api: &Api, parts: &Parts, query: &Query) -> Result<Answer, Sta
     match path.trim_end_matches('/') {
         "/version" => return Ok(health::version(api)),
         "/metrics" => {
-            let text = api.metrics().text(api.registry().store()).map_err(|error| Status::internal(error.to_string()))?;
+            let text = api
+                .metrics()
+                .text(api.registry().store())
+                .map_err(|error| Status::internal(error.to_string()))?;
             return Ok(answer::of(200, "application/openmetrics-text; version=1.0.0; charset=utf-8", text));
         }
         _ => {}
     }
-    match documents::answer(api, parts).await? {
-        Some(answer) => Ok(answer),
-        None => Ok(answer::text(404, "404 page not found\n")),
+    if let Some(answer) = documents::answer(api, parts).await? {
+        return Ok(answer);
+    }
+    let mut segments = path.trim_matches('/').split('/');
+    match (segments.next(), segments.next()) {
+        (Some("api"), _) => verbs::no_such_group_or(&api.registry().catalog(), ""),
+        (Some("apis"), Some(group)) => verbs::no_such_group_or(&api.registry().catalog(), group),
+        _ => Ok(answer::text(404, "404 page not found\n")),
     }
 }
 

@@ -74,7 +74,8 @@ pub async fn serve(listener: TcpListener, tls: Tls, router: Router, mut stop: wa
             },
             () = stopped(&mut stop) => break,
         };
-        let (acceptor, router, clients, stop) = (acceptor.clone(), router.clone(), tls.clients.clone(), stop.clone());
+        let (acceptor, router, clients, stop) =
+            (acceptor.clone(), router.clone(), tls.clients.clone(), stop.clone());
         tokio::spawn(async move {
             let _permit = permit;
             // Answers are written in one go; waiting to fill a packet only delays them.

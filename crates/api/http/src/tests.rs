@@ -4,6 +4,8 @@ mod access;
 mod bad_input;
 mod fuzz;
 mod objects;
+mod socket;
+mod watch;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request};
@@ -13,7 +15,7 @@ use kedge_clock::Clock;
 use kedge_registry::{Registry, User};
 use kedge_store::Store;
 use serde_json::Value;
-use tower::{Service, ServiceExt};
+use tower::ServiceExt;
 
 use crate::{Options, Router, router};
 
@@ -46,12 +48,21 @@ impl Got {
         let status = self.json();
         assert_eq!(status["kind"], "Status", "{status}");
         assert_eq!(status["code"], self.code, "{status}");
-        format!("{} {}: {}", self.code, status["reason"].as_str().unwrap_or("-"), status["message"].as_str().unwrap_or("-"))
+        format!(
+            "{} {}: {}",
+            self.code,
+            status["reason"].as_str().unwrap_or("-"),
+            status["message"].as_str().unwrap_or("-")
+        )
     }
 }
 
 pub(crate) fn user(name: &str, groups: &[&str]) -> User {
-    User { name: name.to_owned(), groups: groups.iter().map(|group| (*group).to_owned()).collect(), ..User::default() }
+    User {
+        name: name.to_owned(),
+        groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+        ..User::default()
+    }
 }
 
 impl Server {
@@ -61,7 +72,8 @@ impl Server {
 
     pub(crate) async fn with(change: impl FnOnce(&mut Options)) -> Self {
         let clock = Clock::manual("2030-01-01T12:00:00Z".parse::<Timestamp>().unwrap());
-        let options = kedge_registry::Options { namespace_worker: false, ..kedge_registry::Options::default() };
+        let options =
+            kedge_registry::Options { namespace_worker: false, ..kedge_registry::Options::default() };
         let registry = Registry::start(Store::memory(), clock.clone(), options).await.unwrap();
         let mut options = Options::new(kedge_pki::new_key().unwrap());
         change(&mut options);
@@ -72,13 +84,18 @@ impl Server {
 }
 
 pub(crate) async fn send(router: &Router, request: Request<Full<Bytes>>) -> Got {
-    let answer = router.clone().ready().await.unwrap().call(request).await.unwrap();
+    let answer = router.clone().oneshot(request).await.unwrap();
     let (parts, body) = answer.into_parts();
     let body = body.collect().await.unwrap().to_bytes();
     Got { code: parts.status.as_u16(), headers: parts.headers, body }
 }
 
-pub(crate) fn request(method: &str, path: &str, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Request<Full<Bytes>> {
+pub(crate) fn request(
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: impl Into<Bytes>,
+) -> Request<Full<Bytes>> {
     let mut request = Request::builder().method(Method::from_bytes(method.as_bytes()).unwrap()).uri(path);
     for (name, value) in headers {
         request = request.header(*name, *value);

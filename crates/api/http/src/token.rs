@@ -157,7 +157,8 @@ impl Tokens {
         validation.validate_exp = false;
         validation.validate_aud = false;
         validation.required_spec_claims.clear();
-        let data = jsonwebtoken::decode::<Claims>(token, &self.verify, &validation).map_err(TokenError::Unreadable)?;
+        let data = jsonwebtoken::decode::<Claims>(token, &self.verify, &validation)
+            .map_err(TokenError::Unreadable)?;
         if data.claims.iss != self.issuer {
             return Err(TokenError::Foreign(data.claims.iss));
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use kedge_kinds::{Details, Reason, Status};
-use kedge_registry::{Catalog, Written};
+use kedge_registry::{At, Catalog, Written};
 
 use crate::answer::{self, Answer};
 use crate::api::Api;
@@ -22,9 +22,10 @@ use crate::{content, escalate, partial, reviews};
 
 pub(crate) async fn answer(api: &Arc<Api>, call: Call, body: Incoming) -> Result<Answer, Status> {
     if call.at.subresource.as_deref().is_some_and(is_long) {
-        return Err(needs_a_node(&call));
+        return on_a_node(api, &call).await;
     }
-    match call.verb {
+    let deprecated = deprecation(&call.at);
+    let mut answer = match call.verb {
         Verb::Get => get(api, &call).await,
         Verb::List => list::list(api, &call).await,
         Verb::Watch => watch::watch(api, call).await,
@@ -34,6 +35,21 @@ pub(crate) async fn answer(api: &Arc<Api>, call: Call, body: Incoming) -> Result
         Verb::Patch => patch::patch(api, &call, body).await,
         Verb::Delete => delete::delete(api, &call, body).await,
         Verb::DeleteCollection => delete::delete_collection(api, &call, body).await,
+    }?;
+    if let Some(warning) = deprecated {
+        answer::warn(&mut answer, &[warning.to_owned()]);
+    }
+    Ok(answer)
+}
+
+/// Kinds that Kubernetes tells its users to leave.
+fn deprecation(at: &At) -> Option<&'static str> {
+    match (&*at.kind.gv.group, &*at.kind.kind) {
+        ("", "Endpoints") => {
+            Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
+        }
+        ("", "ComponentStatus") => Some("v1 ComponentStatus is deprecated in v1.19+"),
+        _ => None,
     }
 }
 
@@ -95,7 +111,12 @@ pub(crate) fn method_not_allowed() -> Status {
 
 /// Within a group that we serve the answer is an object; elsewhere we don't speak the client's language at all.
 pub(crate) fn no_such_place(catalog: &Catalog, place: &Place<'_>) -> Result<Answer, Status> {
-    let served = catalog.kinds().iter().any(|kind| *kind.gv.group == *place.group && *kind.gv.version == *place.version);
+    no_such_group_or(catalog, &place.group)
+}
+
+/// The answer for a place in `group` that there isn't.
+pub(crate) fn no_such_group_or(catalog: &Catalog, group: &str) -> Result<Answer, Status> {
+    let served = catalog.kinds().iter().any(|kind| *kind.gv.group == *group);
     if served { Err(not_found()) } else { Ok(answer::text(404, "404 page not found\n")) }
 }
 
@@ -104,9 +125,23 @@ pub(crate) fn is_long(subresource: &str) -> bool {
     matches!(subresource, "log" | "exec" | "attach" | "portforward" | "proxy")
 }
 
-fn needs_a_node(call: &Call) -> Status {
-    let name = call.at.name.as_deref().unwrap_or("");
+/// What only a node can answer. No agent is connected yet, so this says how far one gets without.
+async fn on_a_node(api: &Api, call: &Call) -> Result<Answer, Status> {
+    let at = At { subresource: None, ..call.at.clone() };
+    let found = api.registry().get(&at, "").await?;
+    let object: serde_json::Value = serde_json::from_slice(&found.bytes).map_err(unreadable)?;
+    let name = at.name.as_deref().unwrap_or("");
     let sub = call.at.subresource.as_deref().unwrap_or("");
-    let message = format!("{} \"{name}\": no node agent is connected that could serve {sub}", call.at.kind.plural);
-    Status::new(503, Reason::ServiceUnavailable, message)
+    let assigned = object["spec"]["nodeName"].as_str().is_some_and(|node| !node.is_empty());
+    match (&*at.kind.plural, sub) {
+        // A pod that was never started has written nothing.
+        ("pods", "log") if !assigned => Ok(answer::of(200, "text/plain", Bytes::new())),
+        ("pods", "exec" | "attach" | "portforward") if !assigned => {
+            Err(Status::bad_request(format!("pod {name} does not have a host assigned")))
+        }
+        (plural, sub) => {
+            let message = format!("{plural} {name:?}: no node agent is connected that could serve {sub}");
+            Err(Status::new(503, Reason::ServiceUnavailable, message))
+        }
+    }
 }

@@ -88,8 +88,11 @@ pub(crate) fn acting(api: &Api, sender: User, headers: &HeaderMap) -> Result<Use
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
     let name = text("impersonate-user");
     let uid = text("impersonate-uid");
-    let groups: Vec<String> =
-        headers.get_all("impersonate-group").iter().filter_map(|value| value.to_str().ok().map(str::to_owned)).collect();
+    let groups: Vec<String> = headers
+        .get_all("impersonate-group")
+        .iter()
+        .filter_map(|value| value.to_str().ok().map(str::to_owned))
+        .collect();
     let extras: Vec<(String, String)> = headers
         .iter()
         .filter_map(|(key, value)| {
@@ -123,7 +126,8 @@ pub(crate) fn acting(api: &Api, sender: User, headers: &HeaderMap) -> Result<Use
         user.extra.entry(key).or_default().push(value);
     }
     if let (Some((namespace, _)), true) = (account, user.groups.is_empty()) {
-        user.groups = vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
+        user.groups =
+            vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
     }
     let is_anonymous = user.name == "system:anonymous";
     let everyone = if is_anonymous { "system:unauthenticated" } else { AUTHENTICATED };

@@ -3,7 +3,10 @@
 use std::io;
 
 use http::StatusCode;
-use http::header::{ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, ETAG, HeaderValue, IF_NONE_MATCH, LOCATION, VARY};
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, ETAG, HeaderValue, IF_NONE_MATCH, LOCATION,
+    VARY,
+};
 use http::request::Parts;
 
 use crate::answer::{self, Answer};
@@ -26,7 +29,8 @@ pub(super) struct Asked {
 
 impl Asked {
     pub(super) fn of(parts: &Parts) -> Self {
-        let header = |name| parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("").to_owned();
+        let header =
+            |name| parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("").to_owned();
         Self {
             path: parts.uri.path().trim_end_matches('/').to_owned(),
             hash: Query::parse(parts.uri.query()).get("hash").map(str::to_owned),
@@ -37,7 +41,8 @@ impl Asked {
     }
 
     fn takes_json(&self) -> bool {
-        self.accept.is_empty() || ["*/*", "application/*", "application/json"].iter().any(|one| self.accept.contains(one))
+        self.accept.is_empty()
+            || ["*/*", "application/*", "application/json"].iter().any(|one| self.accept.contains(one))
     }
 }
 

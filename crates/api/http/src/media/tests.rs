@@ -23,11 +23,17 @@ fn the_first_thing_that_both_sides_know_is_taken() {
         ("application/vnd.kubernetes.protobuf", "406"),
         ("text/html", "406"),
         ("rubbish", "406"),
-        ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", "Json Table(V1)"),
+        (
+            "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json",
+            "Json Table(V1)",
+        ),
         ("application/json;as=Table;v=v9;g=meta.k8s.io", "406"),
         ("application/json;as=Chair;v=v1;g=meta.k8s.io,application/json", "Json Whole"),
         ("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", "Json Metadata(V1)"),
-        ("application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", "Json Metadata(V1)"),
+        (
+            "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+            "Json Metadata(V1)",
+        ),
         ("application/json;q=nonsense", "Json Whole"),
     ] {
         assert_eq!(asked(accept), taken, "{accept}");

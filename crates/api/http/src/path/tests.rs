@@ -30,7 +30,10 @@ fn a_path_names_one_thing() {
         ("/api/v1/namespaces/a", "/v1 a namespaces/a/- -"),
         ("/api/v1/namespaces/a/finalize", "/v1 a namespaces/a/finalize -"),
         ("/apis/apps/v1/namespaces/a/deployments/b/scale", "apps/v1 a deployments/b/scale -"),
-        ("/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode", "rbac.authorization.k8s.io/v1 - clusterroles/system:node/- -"),
+        (
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode",
+            "rbac.authorization.k8s.io/v1 - clusterroles/system:node/- -",
+        ),
         ("/api/v1/watch/namespaces/a/pods/b", "watch /v1 a pods/b/- -"),
         ("/api/v1", "none"),
         ("/apis/apps/v1", "none"),

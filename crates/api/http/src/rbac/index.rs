@@ -7,7 +7,7 @@ use kedge_registry::User;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Rule, Source};
+use super::{Ask, Rule, Source};
 
 /// A namespace; empty for the whole cluster.
 type Scope = Arc<str>;
@@ -146,7 +146,9 @@ impl Reference {
     fn role(&self, namespace: &str) -> Option<RoleRef> {
         match self.kind.as_str() {
             "ClusterRole" => Some(RoleRef::ClusterRole(self.name.as_str().into())),
-            "Role" if !namespace.is_empty() => Some(RoleRef::Role(format!("{namespace}/{}", self.name).into())),
+            "Role" if !namespace.is_empty() => {
+                Some(RoleRef::Role(format!("{namespace}/{}", self.name).into()))
+            }
             _ => None,
         }
     }
@@ -164,9 +166,11 @@ impl Index {
             Source::ClusterRoles => {
                 let role: RoleObject = serde_json::from_slice(bytes).unwrap_or_default();
                 let own: Arc<[Rule]> = role.rules.unwrap_or_default().into();
-                let selects = role.aggregation_rule.and_then(|rule| rule.cluster_role_selectors).unwrap_or_default();
+                let selects =
+                    role.aggregation_rule.and_then(|rule| rule.cluster_role_selectors).unwrap_or_default();
                 let labels = role.metadata.labels.unwrap_or_default();
-                self.cluster_roles.insert(key.into(), ClusterRole { rules: own.clone(), own, labels, selects });
+                self.cluster_roles
+                    .insert(key.into(), ClusterRole { rules: own.clone(), own, labels, selects });
             }
             Source::Bindings | Source::ClusterBindings => {
                 let object: BindingObject = serde_json::from_slice(bytes).unwrap_or_default();
@@ -244,7 +248,9 @@ impl Index {
                 continue;
             }
             for (name, other) in &self.cluster_roles {
-                if !visited.contains(name) && role.selects.iter().any(|selector| selector.matches(&other.labels)) {
+                if !visited.contains(name)
+                    && role.selects.iter().any(|selector| selector.matches(&other.labels))
+                {
                     visited.push(name.clone());
                     open.push(other);
                 }
@@ -260,13 +266,52 @@ impl Index {
         }
     }
 
-    pub(crate) fn rules_of<'i>(&'i self, user: &'i User, namespace: &'i str) -> impl Iterator<Item = &'i Rule> {
+    pub(crate) fn rules_of<'i>(
+        &'i self,
+        user: &'i User,
+        namespace: &'i str,
+    ) -> impl Iterator<Item = &'i Rule> {
         let groups = user.groups.iter().filter_map(|group| self.groups.get(group.as_str()));
         let held = self.users.get(user.name.as_str()).into_iter().chain(groups);
         let scopes = [Some(""), (!namespace.is_empty()).then_some(namespace)];
         held.flat_map(move |held| scopes.into_iter().flatten().filter_map(|scope| held.get(scope)))
             .flatten()
             .flat_map(|bound| self.rules(&bound.role))
+    }
+
+    /// The first binding that allows it, in words.
+    pub(crate) fn why(&self, user: &User, ask: &Ask<'_>) -> Option<String> {
+        let groups = user.groups.iter().map(|group| ("Group", group, self.groups.get(group.as_str())));
+        let subjects =
+            std::iter::once(("User", &user.name, self.users.get(user.name.as_str()))).chain(groups);
+        let scopes = [Some(""), Some(ask.namespace()).filter(|namespace| !namespace.is_empty())];
+        for (kind, subject, held) in subjects {
+            let bounds = scopes.iter().flatten().filter_map(|scope| held?.get(*scope)).flatten();
+            for bound in bounds {
+                if !self.rules(&bound.role).iter().any(|rule| rule.allows(ask)) {
+                    continue;
+                }
+                let binding = match bound.binding.split_once('/') {
+                    Some((namespace, name)) => format!("RoleBinding {:?}", format!("{name}/{namespace}")),
+                    None => format!("ClusterRoleBinding {:?}", bound.binding),
+                };
+                let role = match &bound.role {
+                    RoleRef::Role(key) => {
+                        format!("Role {:?}", key.split_once('/').map_or(&**key, |(_, name)| name))
+                    }
+                    RoleRef::ClusterRole(name) => format!("ClusterRole {name:?}"),
+                };
+                let shown = match subject
+                    .strip_prefix("system:serviceaccount:")
+                    .and_then(|rest| rest.split_once(':'))
+                {
+                    Some((namespace, name)) => format!("ServiceAccount {:?}", format!("{name}/{namespace}")),
+                    None => format!("{kind} {subject:?}"),
+                };
+                return Some(format!("RBAC: allowed by {binding} of {role} to {shown}"));
+            }
+        }
+        None
     }
 
     pub(crate) fn referenced(&self, namespace: &str, binding: &Value) -> Option<Vec<Rule>> {

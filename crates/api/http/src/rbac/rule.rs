@@ -80,19 +80,27 @@ impl Rule {
             }
             match one.split_once('/') {
                 None => subresource.is_empty() && one == resource,
-                Some((parent, sub)) => !subresource.is_empty() && sub == subresource && (parent == "*" || parent == resource),
+                Some((parent, sub)) => {
+                    !subresource.is_empty() && sub == subresource && (parent == "*" || parent == resource)
+                }
             }
         })
     }
 
     pub(crate) fn atoms(&self) -> impl Iterator<Item = Atom<'_>> {
-        let paths = self.verbs.iter().flat_map(|verb| self.urls.iter().map(move |url| Atom::Path { verb, url }));
+        let paths =
+            self.verbs.iter().flat_map(|verb| self.urls.iter().map(move |url| Atom::Path { verb, url }));
         let resources = self.verbs.iter().flat_map(move |verb| {
             self.api_groups.iter().flat_map(move |group| {
                 self.resources.iter().flat_map(move |resource| {
                     let unnamed = self.resource_names.is_empty().then_some(None);
                     let named = self.resource_names.iter().map(|name| Some(name.as_str()));
-                    unnamed.into_iter().chain(named).map(move |name| Atom::Resource { verb, group, resource, name })
+                    unnamed.into_iter().chain(named).map(move |name| Atom::Resource {
+                        verb,
+                        group,
+                        resource,
+                        name,
+                    })
                 })
             })
         });
@@ -104,11 +112,14 @@ impl Rule {
         match *atom {
             Atom::Path { verb, url } => {
                 has(&self.verbs, verb)
-                    && self.urls.iter().any(|own| own == url || own.strip_suffix('*').is_some_and(|start| url.starts_with(start)))
+                    && self.urls.iter().any(|own| {
+                        own == url || own.strip_suffix('*').is_some_and(|start| url.starts_with(start))
+                    })
             }
             Atom::Resource { verb, group, resource, name } => {
                 let (parent, sub) = resource.split_once('/').unwrap_or((resource, ""));
-                let named = self.resource_names.is_empty() || name.is_some_and(|name| self.resource_names.iter().any(|one| one == name));
+                let named = self.resource_names.is_empty()
+                    || name.is_some_and(|name| self.resource_names.iter().any(|one| one == name));
                 let resource = self.resources.iter().any(|own| own == resource) || self.names(parent, sub);
                 has(&self.verbs, verb) && has(&self.api_groups, group) && resource && named
             }

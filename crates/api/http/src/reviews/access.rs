@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kedge_kinds::{Cause, Status};
+use kedge_kinds::{Cause, Details, Reason, Status};
 use kedge_registry::User;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ struct RulesSpec {
 /// `SelfSubjectAccessReview`: may I?
 pub(super) fn own(api: &Api, call: &Call, object: &Value) -> Result<Value, Status> {
     let spec: Spec = part(object, "spec")?;
-    decide(api, call, &call.user, &spec)
+    decide(api, &call.user, &spec)
 }
 
 /// `SubjectAccessReview` and `LocalSubjectAccessReview`: may they?
@@ -59,9 +59,18 @@ pub(super) fn others(api: &Api, call: &Call, object: &Value) -> Result<Value, St
     if let (Some(namespace), Some(attributes)) = (&call.at.namespace, &mut spec.resource_attributes) {
         if !attributes.namespace.is_empty() && *attributes.namespace != **namespace {
             let why = "must match metadata.namespace";
-            return Err(invalid(call, "spec.resourceAttributes.namespace", &attributes.namespace, why));
+            let value = format!("{:?}", attributes.namespace);
+            return Err(invalid(vec![cause("spec.resourceAttributes.namespace", &value, why)]));
         }
         attributes.namespace = namespace.to_string();
+    }
+    if spec.user.is_empty() && spec.groups.as_ref().is_none_or(Vec::is_empty) {
+        let mut causes = Vec::new();
+        if spec.resource_attributes.is_some() == spec.non_resource_attributes.is_some() {
+            causes.push(cause("spec.resourceAttributes", "null", NEITHER));
+        }
+        causes.push(cause("spec.user", "\"\"", "at least one of user or group must be specified"));
+        return Err(invalid(causes));
     }
     let user = User {
         name: std::mem::take(&mut spec.user),
@@ -69,13 +78,10 @@ pub(super) fn others(api: &Api, call: &Call, object: &Value) -> Result<Value, St
         groups: spec.groups.take().unwrap_or_default(),
         extra: spec.extra.take().unwrap_or_default(),
     };
-    if user.name.is_empty() && user.groups.is_empty() {
-        return Err(invalid(call, "spec.user", "", "at least one of user or group must be specified"));
-    }
-    decide(api, call, &user, &spec)
+    decide(api, &user, &spec)
 }
 
-fn decide(api: &Api, call: &Call, user: &User, spec: &Spec) -> Result<Value, Status> {
+fn decide(api: &Api, user: &User, spec: &Spec) -> Result<Value, Status> {
     let ask = match (&spec.resource_attributes, &spec.non_resource_attributes) {
         (Some(asked), None) => Ask {
             verb: &asked.verb,
@@ -90,14 +96,17 @@ fn decide(api: &Api, call: &Call, user: &User, spec: &Spec) -> Result<Value, Sta
         (None, Some(asked)) => Ask { verb: &asked.verb, what: What::Path(&asked.path) },
         (Some(_), Some(_)) => {
             let why = "cannot be specified in combination with resourceAttributes";
-            return Err(invalid(call, "spec.nonResourceAttributes", "", why));
+            return Err(invalid(vec![cause("spec.nonResourceAttributes", "\"\"", why)]));
         }
         (None, None) => {
-            let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-            return Err(invalid(call, "spec.resourceAttributes", "null", why));
+            return Err(invalid(vec![cause("spec.resourceAttributes", "null", NEITHER)]));
         }
     };
-    Ok(json!({ "allowed": api.rbac().allows(user, &ask) }))
+    Ok(match api.rbac().why(user, &ask) {
+        Some(reason) if reason.is_empty() => json!({ "allowed": true }),
+        Some(reason) => json!({ "allowed": true, "reason": reason }),
+        None => json!({ "allowed": false }),
+    })
 }
 
 /// `SelfSubjectRulesReview`: what may I, all in all?
@@ -107,12 +116,24 @@ pub(super) fn rules(api: &Api, call: &Call, object: &Value) -> Result<Value, Sta
         return Err(Status::bad_request("no namespace on request"));
     }
     let rules = api.rbac().rules(&call.user, &spec.namespace);
-    let (paths, resources): (Vec<Rule>, Vec<Rule>) = rules.into_iter().partition(|rule| !rule.urls.is_empty());
+    let (paths, resources): (Vec<Rule>, Vec<Rule>) =
+        rules.into_iter().partition(|rule| !rule.urls.is_empty());
     Ok(json!({ "resourceRules": resources, "nonResourceRules": paths, "incomplete": false }))
 }
 
-fn invalid(call: &Call, field: &str, value: &str, why: &str) -> Status {
-    let message = format!("Invalid value: {value:?}: {why}");
-    let cause = Cause { reason: "FieldValueInvalid".to_owned(), message, field: field.to_owned() };
-    Status::invalid(&call.at.kind, "", vec![cause])
+const NEITHER: &str = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+
+fn cause(field: &str, value: &str, why: &str) -> Cause {
+    let message = format!("Invalid value: {value}: {why}");
+    Cause { reason: "FieldValueInvalid".to_owned(), message, field: field.to_owned() }
+}
+
+/// Kubernetes names no kind here; so do we.
+fn invalid(causes: Vec<Cause>) -> Status {
+    let listed: Vec<String> =
+        causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+    let list = if listed.len() == 1 { listed.concat() } else { format!("[{}]", listed.join(", ")) };
+    let message = format!(".authorization.k8s.io \"\" is invalid: {list}");
+    let details = Details { group: "authorization.k8s.io".to_owned(), causes, ..Details::default() };
+    Status::new(422, Reason::Invalid, message).with(details)
 }

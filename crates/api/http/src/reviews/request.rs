@@ -33,7 +33,12 @@ struct Reference {
 }
 
 /// Returns the status and completes the object's spec and metadata.
-pub(super) async fn token(api: &Api, call: &Call, object: &mut Value, dry_run: bool) -> Result<Value, Status> {
+pub(super) async fn token(
+    api: &Api,
+    call: &Call,
+    object: &mut Value,
+    dry_run: bool,
+) -> Result<Value, Status> {
     let spec: Spec = part(object, "spec")?;
     let seconds = spec.expiration_seconds.unwrap_or(DEFAULT_SECONDS);
     if !(MIN_SECONDS..=MAX_SECONDS).contains(&seconds) {
@@ -123,7 +128,10 @@ async fn bind(api: &Api, account: &At, reference: &Reference, private: &mut Priv
         "pods" => {
             let runs_as = object["spec"]["serviceAccountName"].as_str().unwrap_or("default");
             if account.name.as_deref() != Some(runs_as) {
-                let why = format!("cannot bind token for serviceaccount {:?} to pod running with different serviceaccount name.", account.name.as_deref().unwrap_or(""));
+                let why = format!(
+                    "cannot bind token for serviceaccount {:?} to pod running with different serviceaccount name.",
+                    account.name.as_deref().unwrap_or("")
+                );
                 return Err(Status::bad_request(why));
             }
             private.pod = Some(bound);
@@ -150,7 +158,11 @@ async fn node_of(api: &Api, name: &str) -> Bound {
 }
 
 fn invalid(field: &str, message: &str) -> Status {
-    let cause = Cause { reason: "FieldValueInvalid".to_owned(), message: message.to_owned(), field: field.to_owned() };
+    let cause = Cause {
+        reason: "FieldValueInvalid".to_owned(),
+        message: message.to_owned(),
+        field: field.to_owned(),
+    };
     let text = format!("TokenRequest.authentication.k8s.io \"\" is invalid: {field}: {message}");
     Status::new(422, Reason::Invalid, text).with(Details {
         group: "authentication.k8s.io".to_owned(),

@@ -31,12 +31,42 @@ async fn refusals_say_what_was_refused() {
     assert_eq!(call(&ann, "GET", "/api/v1/namespaces/default/configmaps", "").await.code, 200);
     assert_eq!(call(&ann, "GET", "/apis", "").await.code, 200);
     for (who, method, path, failure) in [
-        (&ann, "GET", "/api/v1/namespaces/default/pods", "403 Forbidden: pods is forbidden: User \"ann\" cannot list resource \"pods\" in API group \"\" in the namespace \"default\""),
-        (&ann, "DELETE", "/api/v1/namespaces/default/configmaps/x", "403 Forbidden: configmaps \"x\" is forbidden: User \"ann\" cannot delete resource \"configmaps\" in API group \"\" in the namespace \"default\""),
-        (&ann, "GET", "/apis/apps/v1/deployments?watch=1", "403 Forbidden: deployments.apps is forbidden: User \"ann\" cannot watch resource \"deployments\" in API group \"apps\" at the cluster scope"),
-        (&ann, "GET", "/api/v1/namespaces/default/pods/p/log", "403 Forbidden: pods \"p\" is forbidden: User \"ann\" cannot get resource \"pods/log\" in API group \"\" in the namespace \"default\""),
-        (&server.stranger, "GET", "/apis", "403 Forbidden: forbidden: User \"system:anonymous\" cannot get path \"/apis\""),
-        (&server.stranger, "GET", "/api/v1/nodes", "403 Forbidden: nodes is forbidden: User \"system:anonymous\" cannot list resource \"nodes\" in API group \"\" at the cluster scope"),
+        (
+            &ann,
+            "GET",
+            "/api/v1/namespaces/default/pods",
+            "403 Forbidden: pods is forbidden: User \"ann\" cannot list resource \"pods\" in API group \"\" in the namespace \"default\"",
+        ),
+        (
+            &ann,
+            "DELETE",
+            "/api/v1/namespaces/default/configmaps/x",
+            "403 Forbidden: configmaps \"x\" is forbidden: User \"ann\" cannot delete resource \"configmaps\" in API group \"\" in the namespace \"default\"",
+        ),
+        (
+            &ann,
+            "GET",
+            "/apis/apps/v1/deployments?watch=1",
+            "403 Forbidden: deployments.apps is forbidden: User \"ann\" cannot watch resource \"deployments\" in API group \"apps\" at the cluster scope",
+        ),
+        (
+            &ann,
+            "GET",
+            "/api/v1/namespaces/default/pods/p/log",
+            "403 Forbidden: pods \"p\" is forbidden: User \"ann\" cannot get resource \"pods/log\" in API group \"\" in the namespace \"default\"",
+        ),
+        (
+            &server.stranger,
+            "GET",
+            "/apis",
+            "403 Forbidden: forbidden: User \"system:anonymous\" cannot get path \"/apis\"",
+        ),
+        (
+            &server.stranger,
+            "GET",
+            "/api/v1/nodes",
+            "403 Forbidden: nodes is forbidden: User \"system:anonymous\" cannot list resource \"nodes\" in API group \"\" at the cluster scope",
+        ),
     ] {
         assert_eq!(call(who, method, path, "").await.failure(), failure);
     }
@@ -46,7 +76,11 @@ async fn refusals_say_what_was_refused() {
 async fn certificates_end_while_their_connection_lives() {
     let server = Server::start().await;
     let until: Timestamp = "2030-01-01T12:00:10Z".parse().unwrap();
-    let subject = kedge_pki::Subject { common_name: "ann".to_owned(), organizations: vec!["system:masters".to_owned()], not_after: until };
+    let subject = kedge_pki::Subject {
+        common_name: "ann".to_owned(),
+        organizations: vec!["system:masters".to_owned()],
+        not_after: until,
+    };
     let ann = server.stranger.for_peer(Peer::certified(subject));
     assert_eq!(call(&ann, "GET", "/api/v1/nodes", "").await.code, 200);
     server.clock.advance(Duration::from_secs(11));
@@ -84,16 +118,27 @@ async fn tokens_speak_for_accounts_that_are_there() {
     assert_eq!(as_bearer(&server, "static", "/api/v1/nodes").await.code, 200);
 
     let review = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": { "token": token } });
-    let review = call(&server.admin, "POST", "/apis/authentication.k8s.io/v1/tokenreviews", review.to_string()).await;
+    let review =
+        call(&server.admin, "POST", "/apis/authentication.k8s.io/v1/tokenreviews", review.to_string()).await;
     assert_eq!(review.json()["status"]["authenticated"], true, "{}", review.text());
 
     let other = token_for(&server, json!({ "audiences": ["elsewhere"] })).await.json();
     let other = other["status"]["token"].as_str().unwrap();
     let forged = format!("{}x", &token[..token.len() - 2]);
-    for (case, token) in [("rubbish", "rubbish"), ("a forged signature", &*forged), ("for another audience", other), ("empty", "")] {
-        assert_eq!(as_bearer(&server, token, "/healthz").await.failure(), "401 Unauthorized: Unauthorized", "{case}");
+    for (case, token) in [
+        ("rubbish", "rubbish"),
+        ("a forged signature", &*forged),
+        ("for another audience", other),
+        ("empty", ""),
+    ] {
+        assert_eq!(
+            as_bearer(&server, token, "/healthz").await.failure(),
+            "401 Unauthorized: Unauthorized",
+            "{case}"
+        );
     }
-    let basic = send(&server.stranger, request("GET", "/healthz", &[("authorization", "Basic eDp5")], "")).await;
+    let basic =
+        send(&server.stranger, request("GET", "/healthz", &[("authorization", "Basic eDp5")], "")).await;
     assert_eq!(basic.code, 401);
     assert_eq!(token_for(&server, json!({ "expirationSeconds": 5 })).await.code, 422);
 
@@ -117,16 +162,30 @@ async fn one_may_act_as_another_if_allowed() {
     for (case, router, headers, code) in [
         ("admin as ann", &server.admin, vec![("impersonate-user", "ann")], 200),
         ("admin as bob", &server.admin, vec![("impersonate-user", "bob")], 403),
-        ("admin as bob in a group of masters", &server.admin, vec![("impersonate-user", "bob"), ("impersonate-group", "system:masters")], 200),
+        (
+            "admin as bob in a group of masters",
+            &server.admin,
+            vec![("impersonate-user", "bob"), ("impersonate-group", "system:masters")],
+            200,
+        ),
         ("ann as admin", &ann, vec![("impersonate-user", "admin")], 403),
         ("nobody's group", &server.admin, vec![("impersonate-group", "x")], 400),
     ] {
         assert_eq!(send(router, request("GET", maps, &headers, "")).await.code, code, "{case}");
     }
     let review = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview" }).to_string();
-    let headers = [("impersonate-user", "bob"), ("impersonate-uid", "7"), ("impersonate-extra-acme%2Fcolour", "red")];
-    let got = send(&server.admin, request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", &headers, review)).await.json();
-    assert_eq!(got["status"]["userInfo"], json!({ "username": "bob", "uid": "7", "groups": ["system:authenticated"], "extra": { "acme/colour": ["red"] } }));
+    let headers =
+        [("impersonate-user", "bob"), ("impersonate-uid", "7"), ("impersonate-extra-acme%2Fcolour", "red")];
+    let got = send(
+        &server.admin,
+        request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", &headers, review),
+    )
+    .await
+    .json();
+    assert_eq!(
+        got["status"]["userInfo"],
+        json!({ "username": "bob", "uid": "7", "groups": ["system:authenticated"], "extra": { "acme/colour": ["red"] } })
+    );
 }
 
 #[tokio::test]
@@ -134,18 +193,31 @@ async fn reviews_answer_what_requests_would_meet() {
     let server = Server::start().await;
     reader(&server).await;
     let ann = server.stranger.acting_as(user("ann", &["system:authenticated"]));
-    for (verb, resource, allowed) in [("get", "configmaps", true), ("delete", "configmaps", false), ("get", "secrets", false)] {
+    for (verb, resource, allowed) in
+        [("get", "configmaps", true), ("delete", "configmaps", false), ("get", "secrets", false)]
+    {
         let attributes = json!({ "namespace": "default", "verb": verb, "resource": resource });
         let own = json!({ "spec": { "resourceAttributes": attributes } }).to_string();
         let own = call(&ann, "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", own).await;
-        assert_eq!((own.code, &own.json()["status"]["allowed"]), (201, &json!(allowed)), "{verb} {resource}: {}", own.text());
+        assert_eq!(
+            (own.code, &own.json()["status"]["allowed"]),
+            (201, &json!(allowed)),
+            "{verb} {resource}: {}",
+            own.text()
+        );
         let others = json!({ "spec": { "user": "ann", "resourceAttributes": attributes } }).to_string();
-        let others = call(&server.admin, "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", others).await;
+        let others =
+            call(&server.admin, "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", others).await;
         assert_eq!(others.json()["status"]["allowed"], allowed, "{verb} {resource}");
     }
     let rules = json!({ "spec": { "namespace": "default" } }).to_string();
-    let rules = call(&ann, "POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", rules).await.json();
-    let has = rules["status"]["resourceRules"].as_array().unwrap().iter().any(|rule| rule["resources"] == json!(["configmaps"]));
+    let rules =
+        call(&ann, "POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", rules).await.json();
+    let has = rules["status"]["resourceRules"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .any(|rule| rule["resources"] == json!(["configmaps"]));
     assert!(has, "{rules}");
 }
 
@@ -161,13 +233,24 @@ async fn nobody_grants_what_they_do_not_hold() {
         "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "role-editor" },
         "subjects": [{ "kind": "User", "name": "ann", "apiGroup": "rbac.authorization.k8s.io" }],
     });
-    call(&server.admin, "POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings", binding.to_string()).await;
+    call(
+        &server.admin,
+        "POST",
+        "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
+        binding.to_string(),
+    )
+    .await;
     let ann = server.stranger.acting_as(user("ann", &["system:authenticated"]));
-    let role = |name: &str, verb: &str| json!({ "metadata": { "name": name }, "rules": [{ "verbs": [verb], "apiGroups": [""], "resources": ["configmaps"] }] }).to_string();
+    let role = |name: &str, verb: &str| {
+        json!({ "metadata": { "name": name }, "rules": [{ "verbs": [verb], "apiGroups": [""], "resources": ["configmaps"] }] }).to_string()
+    };
     assert_eq!(call(&ann, "POST", roles, role("held", "get")).await.code, 201);
     let refused = call(&ann, "POST", roles, role("more", "delete")).await.failure();
     assert!(refused.contains("is attempting to grant RBAC permissions not currently held"), "{refused}");
     let patch = r#"{"rules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"]}]}"#;
     assert_eq!(call(&ann, "PATCH", &format!("{roles}/held"), patch).await.code, 403);
-    assert_eq!(call(&ann, "PATCH", &format!("{roles}/held"), r#"{"metadata":{"labels":{"a":"b"}}}"#).await.code, 200);
+    assert_eq!(
+        call(&ann, "PATCH", &format!("{roles}/held"), r#"{"metadata":{"labels":{"a":"b"}}}"#).await.code,
+        200
+    );
 }

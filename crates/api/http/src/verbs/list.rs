@@ -26,7 +26,7 @@ pub(super) fn answer(api: &Api, call: &Call, found: List) -> Result<Answer, Stat
     };
     let kind = &call.at.kind;
     let body = match call.output.rendering {
-        Rendering::Whole => body(Chunks::new(found.items, Whole, head(kind, &meta))),
+        Rendering::Whole => body(Chunks::new(found.items, Whole::of(kind), head(kind, &meta))),
         Rendering::Metadata(version) => body(partial::list(found.items, &meta, version)),
         Rendering::Table(version) => {
             let table = Table::new(kind, include_object(&call.query)?, version, api.clock().now());
@@ -40,18 +40,33 @@ pub(super) fn answer(api: &Api, call: &Call, found: List) -> Result<Answer, Stat
     answer::reformed(200, body, call.output.format, call.pretty)
 }
 
-/// Stored objects are items as they are.
-struct Whole;
+/// Stored objects are items as they are, save that the list has already said their kind.
+struct Whole {
+    said: Vec<u8>,
+}
+
+impl Whole {
+    fn of(kind: &Kind) -> Self {
+        Self { said: format!(r#"{{"kind":"{}","apiVersion":"{}","#, kind.kind, kind.gv).into_bytes() }
+    }
+}
 
 impl Rows for Whole {
     fn row(&self, object: &[u8], out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
-        out.extend_from_slice(object);
+        match object.strip_prefix(&*self.said) {
+            Some(rest) => {
+                out.push(b'{');
+                out.extend_from_slice(rest);
+            }
+            None => out.extend_from_slice(object),
+        }
         Ok(())
     }
 }
 
 fn head(kind: &Kind, meta: &ListMeta) -> Vec<u8> {
-    let mut head = format!(r#"{{"kind":"{}","apiVersion":"{}","metadata":"#, kind.list_kind, kind.gv).into_bytes();
+    let mut head =
+        format!(r#"{{"kind":"{}","apiVersion":"{}","metadata":"#, kind.list_kind, kind.gv).into_bytes();
     partial::write_meta(meta, &mut head);
     head.extend_from_slice(br#","items":["#);
     head

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures::stream;
+use jiff::{SignedDuration, Timestamp};
 use kedge_kinds::Status;
 use kedge_registry::{WatchEvent, WatchKind, Watching};
 use kedge_store::Revision;
@@ -67,7 +68,10 @@ pub(super) async fn watch(api: &Arc<Api>, mut call: Call) -> Result<Answer, Stat
 
 fn timer(api: &Api, after: Duration) -> Timer {
     let clock = api.clock().clone();
-    Box::pin(async move { clock.sleep(after).await })
+    // The moment is fixed now: a busy watch looks at its timers late.
+    let after = SignedDuration::try_from(after).unwrap_or(SignedDuration::MAX);
+    let then = clock.now().saturating_add(after).unwrap_or(Timestamp::MAX);
+    Box::pin(async move { clock.until(then).await })
 }
 
 /// Why a watch that waited goes on.
@@ -125,11 +129,11 @@ impl Stream {
         };
         tokio::select! {
             biased;
-            event = self.watching.next() => Wake::Event(event),
-            () = bookmark => Wake::Bookmark,
-            () = &mut self.end => Wake::End,
             // An error means that nobody can ask for a stop any more, which is one.
             _ = self.stopping.wait_for(|stopping| *stopping) => Wake::End,
+            () = &mut self.end => Wake::End,
+            event = self.watching.next() => Wake::Event(event),
+            () = bookmark => Wake::Bookmark,
         }
     }
 

@@ -1,0 +1,132 @@
+//! Watches through the router: what is sent, when, and how they end.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use super::{Server, call, request};
+use crate::{Body, Router};
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+/// The lines of a watch as they arrive.
+struct Lines {
+    body: Body,
+    held: Vec<u8>,
+}
+
+impl Lines {
+    async fn open(router: &Router, path: &str, accept: &str) -> Self {
+        let request: http::Request<Full<Bytes>> = request("GET", path, &[("accept", accept)], "");
+        let answer = router.clone().oneshot(request).await.unwrap();
+        assert_eq!(answer.status(), 200);
+        Self { body: answer.into_body(), held: Vec::new() }
+    }
+
+    async fn next(&mut self) -> Option<Value> {
+        loop {
+            if let Some(end) = self.held.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.held.drain(..=end).collect();
+                return Some(serde_json::from_slice(&line).unwrap());
+            }
+            let frame = tokio::time::timeout(Duration::from_secs(20), self.body.frame()).await;
+            let frame = frame.expect("nothing came for 20 s")?.unwrap();
+            self.held.extend_from_slice(&frame.into_data().unwrap());
+        }
+    }
+
+    /// `ADDED one`
+    async fn told(&mut self) -> String {
+        match self.next().await {
+            Some(event) => {
+                let name = event["object"]["metadata"]["name"].as_str().unwrap_or("-");
+                format!("{} {name}", event["type"].as_str().unwrap())
+            }
+            None => "end".to_owned(),
+        }
+    }
+}
+
+fn map(name: &str) -> String {
+    json!({ "metadata": { "name": name, "labels": { "app": name } }, "data": {} }).to_string()
+}
+
+async fn revision(server: &Server) -> String {
+    let list = call(&server.admin, "GET", MAPS, "").await.json();
+    list["metadata"]["resourceVersion"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_watch_tells_what_happens_once_and_in_order() {
+    let server = Server::start().await;
+    let path = format!("{MAPS}?watch=true&resourceVersion={}", revision(&server).await);
+    let mut lines = Lines::open(&server.admin, &path, "*/*").await;
+    call(&server.admin, "POST", MAPS, map("one")).await;
+    call(&server.admin, "PATCH", &format!("{MAPS}/one"), r#"{"data":{"a":"b"}}"#).await;
+    call(&server.admin, "POST", MAPS, map("two")).await;
+    call(&server.admin, "DELETE", &format!("{MAPS}/one"), "").await;
+    for told in ["ADDED one", "MODIFIED one", "ADDED two", "DELETED one"] {
+        assert_eq!(lines.told().await, told);
+    }
+    // The old form, of one object, resumed from the beginning.
+    let old = path.replace("/api/v1/", "/api/v1/watch/").replace("/configmaps", "/configmaps/two");
+    assert_eq!(Lines::open(&server.admin, &old, "*/*").await.told().await, "ADDED two");
+    server.admin.stop();
+    assert_eq!(lines.told().await, "end", "a server that stops ends its watches");
+}
+
+#[tokio::test]
+async fn initial_events_end_with_a_bookmark() {
+    let server = Server::start().await;
+    call(&server.admin, "POST", MAPS, map("one")).await;
+    let path = format!(
+        "{MAPS}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&labelSelector=app"
+    );
+    let mut lines = Lines::open(&server.admin, &path, "*/*").await;
+    assert_eq!(lines.told().await, "ADDED one");
+    let bookmark = lines.next().await.unwrap();
+    assert_eq!(bookmark["type"], "BOOKMARK");
+    assert_eq!(bookmark["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"], "true");
+    assert_eq!(bookmark["object"]["kind"], "ConfigMap");
+
+    // A write that this watch doesn't see still moves its bookmarks on.
+    call(&server.admin, "POST", "/api/v1/namespaces/default/secrets", map("other")).await;
+    tokio::task::yield_now().await;
+    server.clock.advance(Duration::from_secs(61));
+    let later = lines.next().await.unwrap();
+    assert_eq!(later["type"], "BOOKMARK");
+    let number = |event: &Value| {
+        event["object"]["metadata"]["resourceVersion"].as_str().unwrap().parse::<u64>().unwrap()
+    };
+    assert!(number(&later) > number(&bookmark), "{later}");
+}
+
+#[tokio::test]
+async fn a_watch_ends_when_its_time_is_over() {
+    let server = Server::start().await;
+    let path = format!("{MAPS}?watch=1&timeoutSeconds=5&resourceVersion={}", revision(&server).await);
+    let mut lines = Lines::open(&server.admin, &path, "*/*").await;
+    let clock = server.clock.clone();
+    let end = tokio::spawn(async move { lines.told().await });
+    tokio::task::yield_now().await;
+    clock.advance(Duration::from_secs(6));
+    assert_eq!(end.await.unwrap(), "end");
+}
+
+#[tokio::test]
+async fn events_come_in_the_form_that_was_asked_for() {
+    let server = Server::start().await;
+    call(&server.admin, "POST", MAPS, map("one")).await;
+    let path = format!("{MAPS}?watch=1&fieldSelector=metadata.name%3Done");
+    for (accept, kind) in [
+        ("application/json;as=Table;v=v1;g=meta.k8s.io", "Table"),
+        ("application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io", "PartialObjectMetadata"),
+        ("application/json", "ConfigMap"),
+    ] {
+        let event = Lines::open(&server.admin, &path, accept).await.next().await.unwrap();
+        assert_eq!((&event["type"], &event["object"]["kind"]), (&json!("ADDED"), &json!(kind)));
+    }
+}

@@ -3,8 +3,9 @@
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use kedge_kinds::{Details, Kind, Status};
-use kedge_store::{Draft, Expect, StoreError, Txn};
+use kedge_store::{Draft, Expect, Key, StoreError, Txn};
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 use crate::create::ATTEMPTS;
 use crate::encode::{encode, plain};
@@ -17,6 +18,8 @@ use crate::{failure, key, metadata, object};
 
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
+/// How many objects of a collection are deleted at the same time.
+const AT_ONCE: usize = 64;
 /// Namespaces without which there is no cluster.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
@@ -161,22 +164,45 @@ impl Registry {
         options: &WriteOptions,
     ) -> Result<List, Status> {
         let (revision, found) = self.selected(at, query).await?;
-        let mut items = Vec::with_capacity(found.len());
-        for (key, entry) in found {
+        let target = |key: &Key| {
             let (namespace, name) = key::parts(&at.kind, key.as_str());
-            let at = At { namespace: namespace.map(Into::into), name: Some(name.into()), ..at.clone() };
-            match self.delete(&at, delete, options).await {
-                Ok(_) => items.push(self.served(&at, &entry)?),
+            At { namespace: namespace.map(Into::into), name: Some(name.into()), ..at.clone() }
+        };
+        let targets = found.iter().map(|(key, _)| target(key)).collect();
+        let gone = self.delete_each(targets, delete, options).await?;
+        let shown = found.iter().zip(gone).filter(|(_, gone)| *gone);
+        let items: Result<Vec<Bytes>, Status> = shown.map(|((_, entry), _)| self.served(at, entry)).collect();
+        Ok(List { revision, continue_token: String::new(), remaining: None, items: Items::ready(items?) })
+    }
+
+    /// Deletes many at once, because each waits for the disk. Says of each whether it was this call that did it.
+    pub(crate) async fn delete_each(
+        &self,
+        targets: Vec<At>,
+        delete: &DeleteOptions,
+        options: &WriteOptions,
+    ) -> Result<Vec<bool>, Status> {
+        let mut gone = vec![false; targets.len()];
+        let mut under_way = JoinSet::new();
+        let mut targets = targets.into_iter().enumerate();
+        loop {
+            for (index, at) in targets.by_ref().take(AT_ONCE.saturating_sub(under_way.len())) {
+                let (registry, delete, options) = (self.clone(), delete.clone(), options.clone());
+                under_way.spawn(async move { (index, registry.delete(&at, &delete, &options).await) });
+            }
+            let Some(done) = under_way.join_next().await else { return Ok(gone) };
+            match done {
+                Ok((index, Ok(_))) => gone.get_mut(index).map_or((), |gone| *gone = true),
                 // Somebody else was faster.
-                Err(status) if status.code == 404 => {}
-                Err(status) => return Err(status),
+                Ok((_, Err(status))) if status.code == 404 => {}
+                Ok((_, Err(status))) => return Err(status),
+                Err(error) => return Err(Status::internal(format!("a deletion was not finished: {error}"))),
             }
         }
-        Ok(List { revision, continue_token: String::new(), remaining: None, items: Items::ready(items) })
     }
 }
 
-type Met = (kedge_store::Key, Option<kedge_store::Revision>);
+type Met = (Key, Option<kedge_store::Revision>);
 
 /// Decides how an object goes. Knows no store.
 fn step(kind: &Kind, old: &Value, delete: &DeleteOptions, now: Timestamp) -> Step {

@@ -2,9 +2,10 @@
 //! empties and removes those that are being deleted. A controller of its own takes the worker's place later.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use kedge_kinds::{Cause, Kind, Status};
-use kedge_store::{Change, Entry, Revision, Snapshot, Watch};
+use kedge_store::{Change, Entry, Revision, Snapshot, Watch, WatchEnd};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -12,10 +13,13 @@ use tokio::sync::Notify;
 use crate::registry::Registry;
 use crate::request::{At, DeleteOptions, Propagation, WriteOptions};
 use crate::update::Outcome;
-use crate::{failure, key, object, selection};
+use crate::{key, object, selection};
 
 /// The one finalizer that the worker is asked to clear.
 const FINALIZER: &str = "kubernetes";
+const PREFIX: &str = "/registry/namespaces/";
+/// How long after a failure a namespace is looked at again.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// Tells the worker that something left a namespace, which may be the last thing that was in it.
 #[derive(Default)]
@@ -72,47 +76,30 @@ fn is_leaving(entry: &Entry) -> bool {
     kind().is_some_and(|namespaces| selection::is_deleting(namespaces, entry))
 }
 
-/// Starts the worker. It ends when the store does, or when the registry is dropped.
-pub(crate) fn spawn(registry: &Registry) -> Result<(), Status> {
-    let snapshot = registry.store().snapshot();
-    let watch =
-        registry.store().watch("/registry/namespaces/", snapshot.revision()).map_err(failure::status)?;
-    let known = snapshot.range("/registry/namespaces/", None);
-    let known: Vec<(Arc<str>, bool)> =
-        known.filter_map(|(key, entry)| Some((name_of(key.as_str())?, is_leaving(entry)))).collect();
-    tokio::spawn(work(registry.clone(), watch, known));
-    Ok(())
+/// Starts the worker. It ends when the store does.
+pub(crate) fn spawn(registry: &Registry) {
+    tokio::spawn(work(Worker { registry: registry.clone() }));
 }
 
 fn name_of(key: &str) -> Option<Arc<str>> {
-    key.strip_prefix("/registry/namespaces/").map(Arc::from)
+    key.strip_prefix(PREFIX).map(Arc::from)
 }
 
-async fn work(registry: Registry, mut watch: Watch, known: Vec<(Arc<str>, bool)>) {
-    let worker = Worker { registry };
-    for (name, leaving) in known {
-        worker.look(&name, leaving).await;
-    }
+async fn work(worker: Worker) {
     loop {
-        tokio::select! {
-            event = watch.next() => {
-                let Ok(event) = event else { return };
-                let Some(name) = name_of(event.key.as_str()) else { continue };
-                match &event.change {
-                    Change::Put { now, .. } => worker.look(&name, is_leaving(now)).await,
-                    Change::Delete { .. } => {
-                        worker.registry.inner().namespaces.emptying.lock().retain(|known| *known != name);
-                    }
-                }
-            }
-            () = worker.registry.inner().namespaces.wake.notified() => {
-                let mut left = std::mem::take(&mut *worker.registry.inner().namespaces.left.lock());
-                left.sort();
-                left.dedup();
-                for name in left {
-                    worker.look(&name, true).await;
-                }
-            }
+        let snapshot = worker.registry.store().snapshot();
+        let Ok(mut watch) = worker.registry.store().watch(PREFIX, snapshot.revision()) else { return };
+        let known = snapshot.range(PREFIX, None);
+        let known: Vec<(Arc<str>, bool)> =
+            known.filter_map(|(key, entry)| Some((name_of(key.as_str())?, is_leaving(entry)))).collect();
+        drop(snapshot);
+        for (name, leaving) in known {
+            worker.look(&name, leaving).await;
+        }
+        match worker.follow(&mut watch).await {
+            // It was busy for too long: everything is looked at anew.
+            WatchEnd::Lagged => {}
+            WatchEnd::Stopped => return,
         }
     }
 }
@@ -122,16 +109,49 @@ struct Worker {
 }
 
 impl Worker {
+    async fn follow(&self, watch: &mut Watch) -> WatchEnd {
+        let nudge = &self.registry.inner().namespaces;
+        loop {
+            tokio::select! {
+                event = watch.next() => {
+                    let event = match event {
+                        Ok(event) => event,
+                        Err(end) => return end,
+                    };
+                    let Some(name) = name_of(event.key.as_str()) else { continue };
+                    match &event.change {
+                        Change::Put { now, .. } => self.look(&name, is_leaving(now)).await,
+                        Change::Delete { .. } => nudge.emptying.lock().retain(|known| *known != name),
+                    }
+                }
+                () = nudge.wake.notified() => {
+                    let mut left = std::mem::take(&mut *nudge.left.lock());
+                    left.sort();
+                    left.dedup();
+                    for name in left {
+                        self.look(&name, true).await;
+                    }
+                }
+            }
+        }
+    }
+
     async fn look(&self, name: &Arc<str>, leaving: bool) {
         let done = match leaving {
             true => self.empty(name).await,
             false => self.furnish(name).await,
         };
-        if let Err(status) = done
-            && !matches!(status.code, 403 | 404 | 409)
-        {
-            tracing::warn!(namespace = &**name, "cannot look after the namespace: {status}");
+        // What is gone or going already needs no second look.
+        let Err(status) = done else { return };
+        if matches!(status.code, 403 | 404) || (!leaving && status.code == 409) {
+            return;
         }
+        tracing::warn!(namespace = &**name, "cannot look after the namespace yet: {status}");
+        let (registry, name) = (self.registry.clone(), name.clone());
+        tokio::spawn(async move {
+            registry.clock().sleep(AGAIN).await;
+            registry.inner().namespaces.left(&name);
+        });
     }
 
     /// Every namespace has a `default` account.
@@ -153,28 +173,18 @@ impl Worker {
         }
         let snapshot = self.registry.store().snapshot();
         let catalog = self.registry.catalog();
+        let mut targets = Vec::new();
         for kind in catalog.stored().filter(|kind| kind.namespaced) {
-            let prefix = key::prefix(kind, Some(namespace));
-            for (key, entry) in snapshot.range(&prefix, None) {
-                let (_, name) = key::parts(kind, key.as_str());
-                let at = At {
-                    kind: kind.clone(),
-                    namespace: Some(namespace.clone()),
-                    name: Some(name.into()),
-                    subresource: None,
-                };
-                if selection::is_deleting(kind, entry) {
-                    continue;
-                }
-                let delete =
-                    DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
-                match self.registry.delete(&at, &delete, &options()).await {
-                    Ok(_) => {}
-                    Err(status) if status.code == 404 => {}
-                    Err(status) => return Err(status),
+            for (key, entry) in snapshot.range(&key::prefix(kind, Some(namespace)), None) {
+                if !selection::is_deleting(kind, entry) {
+                    let (_, name) = key::parts(kind, key.as_str());
+                    let (namespace, name) = (Some(namespace.clone()), Some(name.into()));
+                    targets.push(At { kind: kind.clone(), namespace, name, subresource: None });
                 }
             }
         }
+        let delete = DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
+        self.registry.delete_each(targets, &delete, &options()).await?;
         let snapshot = self.registry.store().snapshot();
         let mut kinds = catalog.stored().filter(|kind| kind.namespaced);
         let occupied =

@@ -80,7 +80,7 @@ impl Registry {
         let registry = Self::bare(store, clock, options);
         bootstrap::run(&registry).await?;
         if registry.inner.options.namespace_worker {
-            namespaces::spawn(&registry)?;
+            namespaces::spawn(&registry);
         }
         Ok(registry)
     }

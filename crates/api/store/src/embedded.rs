@@ -45,6 +45,9 @@ impl Embedded {
             .mode(0o700)
             .create(dir)
             .map_err(|error| file_error(Attempt::Create, dir, error))?;
+        if let Some(parent) = dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            options.disk.sync_dir(parent).map_err(|error| file_error(Attempt::Sync, parent, error))?;
+        }
         let lock = Mutex::new(Some(lock(dir)?));
         let folder = Arc::new(Folder { dir: dir.to_owned(), disk: options.disk.clone() });
         let recovered = recover::recover(&folder, options)?;

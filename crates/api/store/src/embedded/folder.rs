@@ -18,7 +18,7 @@ pub(crate) struct Folder {
 pub(crate) struct Listing {
     pub(crate) snapshots: Vec<Revision>,
     pub(crate) segments: Vec<u64>,
-    pub(crate) spares: Vec<PathBuf>,
+    pub(crate) spares: Vec<u64>,
     /// Files whose writer did not get to give them their name.
     pub(crate) unfinished: Vec<PathBuf>,
 }
@@ -32,8 +32,8 @@ impl Folder {
         self.dir.join(format!("snapshot-{:016x}", revision.get()))
     }
 
-    pub(crate) fn spare(&self, sequence: u64) -> PathBuf {
-        self.dir.join(format!("spare-{sequence:016x}"))
+    pub(crate) fn spare(&self, number: u64) -> PathBuf {
+        self.dir.join(format!("spare-{number:016x}"))
     }
 
     pub(crate) fn list(&self) -> Result<Listing, StoreError> {
@@ -50,8 +50,8 @@ impl Folder {
                 listing.segments.push(sequence);
             } else if let Some(revision) = number("snapshot-") {
                 listing.snapshots.push(Revision::new(revision));
-            } else if number("spare-").is_some() {
-                listing.spares.push(self.dir.join(&name));
+            } else if let Some(number) = number("spare-") {
+                listing.spares.push(number);
             }
         }
         listing.snapshots.sort_unstable();

@@ -28,8 +28,8 @@ pub(crate) struct Keeper {
 struct Inner {
     /// Those that the log has ended, oldest first.
     ended: Vec<Segment>,
-    spares: Vec<PathBuf>,
-    /// A spare's name is not used twice.
+    spares: Vec<u64>,
+    /// No number is used twice: the writer may still be about to rename the spare that it took.
     next_spare: u64,
     want_spare: bool,
     /// What to write, and the segment that the log was in when it was taken.
@@ -44,16 +44,11 @@ enum Job {
 }
 
 impl Keeper {
-    pub(crate) fn new(
-        folder: Arc<Folder>,
-        ended: Vec<Segment>,
-        spares: Vec<PathBuf>,
-        options: &Options,
-    ) -> Self {
+    pub(crate) fn new(folder: Arc<Folder>, ended: Vec<Segment>, spares: Vec<u64>, options: &Options) -> Self {
         let inner = Inner {
             ended,
+            next_spare: spares.iter().max().map_or(1, |last| last + 1),
             spares,
-            next_spare: 0,
             want_spare: false,
             want_snapshot: None,
             writing: false,
@@ -74,7 +69,7 @@ impl Keeper {
         inner.want_spare = false;
         // Spares have the usual size; a larger record needs a segment made for it.
         let usual = len as u64 + 1024 <= self.segment_bytes;
-        usual.then(|| inner.spares.pop()).flatten()
+        usual.then(|| inner.spares.pop()).flatten().map(|number| self.folder.spare(number))
     }
 
     pub(crate) fn ended(&self, segment: Segment) {
@@ -137,7 +132,8 @@ impl Keeper {
     }
 
     fn add_spare(&self) -> Result<(), StoreError> {
-        let path = self.spare_name();
+        let number = self.number();
+        let path = self.folder.spare(number);
         let made = make_spare(&self.folder, &path.with_extension("tmp"), self.segment_bytes)
             .and_then(|_| self.folder.disk.rename(&path.with_extension("tmp"), &path));
         let mut inner = self.inner.lock();
@@ -147,7 +143,7 @@ impl Keeper {
             let _ = self.folder.disk.remove(&path.with_extension("tmp"));
             super::file_error(Attempt::Create, &path, error)
         })?;
-        inner.spares.push(path);
+        inner.spares.push(number);
         Ok(())
     }
 
@@ -189,9 +185,9 @@ impl Keeper {
             let path = self.folder.segment(segment.sequence);
             let usual = self.folder.open(&path)?.size().is_ok_and(|size| size == self.segment_bytes);
             if usual && self.inner.lock().spares.len() + spares.len() < SPARES {
-                let spare = self.spare_name();
-                self.folder.rename(&path, &spare)?;
-                spares.push(spare);
+                let number = self.number();
+                self.folder.rename(&path, &self.folder.spare(number))?;
+                spares.push(number);
             } else {
                 self.folder.remove(&path)?;
             }
@@ -202,14 +198,9 @@ impl Keeper {
         Ok(())
     }
 
-    fn spare_name(&self) -> PathBuf {
+    fn number(&self) -> u64 {
         let mut inner = self.inner.lock();
-        loop {
-            inner.next_spare += 1;
-            let path = self.folder.spare(inner.next_spare);
-            if !inner.spares.contains(&path) {
-                return path;
-            }
-        }
+        inner.next_spare += 1;
+        inner.next_spare
     }
 }

@@ -133,7 +133,7 @@ fn new_segment(
     header: &FileHeader,
     room_for: u64,
 ) -> io::Result<(Box<dyn DiskFile>, u64)> {
-    let fresh = folder.spare(header.sequence).with_extension("tmp");
+    let fresh = folder.segment(header.sequence).with_extension("tmp");
     // A record larger than a segment gets a segment of its own size.
     let bytes = bytes.max(FILE_HEADER as u64 + room_for.next_multiple_of(format::ALIGN as u64));
     let made = spare

@@ -2,7 +2,7 @@
 //! segment, which nobody was told about; anything else that does not fit is an error, never a silent loss.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::folder::{Folder, Listing, file_error};
@@ -21,7 +21,7 @@ pub(crate) struct Recovered {
     pub(crate) log: Log,
     /// All but the last segment, oldest first.
     pub(crate) segments: Vec<Segment>,
-    pub(crate) spares: Vec<PathBuf>,
+    pub(crate) spares: Vec<u64>,
 }
 
 /// A segment that was read to its end.
@@ -35,6 +35,9 @@ struct Replayed {
 }
 
 pub(crate) fn recover(folder: &Arc<Folder>, options: &Options) -> Result<Recovered, StoreError> {
+    // A former life may have ended between giving a file its name and making that durable. We are about to rely on
+    // the names that we see.
+    folder.sync()?;
     let listing = folder.list()?;
     for path in &listing.unfinished {
         folder.remove(path)?;
@@ -168,13 +171,14 @@ fn find_record(
 }
 
 /// Those of the size that is now asked for; the others are removed.
-fn usable_spares(folder: &Folder, options: &Options, listing: &Listing) -> Result<Vec<PathBuf>, StoreError> {
+fn usable_spares(folder: &Folder, options: &Options, listing: &Listing) -> Result<Vec<u64>, StoreError> {
     let mut usable = Vec::new();
-    for path in &listing.spares {
-        let size = folder.open(path)?.size().map_err(|error| file_error(Attempt::Read, path, error))?;
+    for number in &listing.spares {
+        let path = folder.spare(*number);
+        let size = folder.open(&path)?.size().map_err(|error| file_error(Attempt::Read, &path, error))?;
         match size == options.segment_bytes {
-            true => usable.push(path.clone()),
-            false => folder.remove(path)?,
+            true => usable.push(*number),
+            false => folder.remove(&path)?,
         }
     }
     Ok(usable)

@@ -38,7 +38,10 @@ pub(crate) fn normalise(value: &mut Value) {
                     "nonResourceRules" | "resourceRules" => {
                         in_one_order(field, &["nonResourceURLs", "resources", "verbs"]);
                     }
-                    "causes" => in_one_order(field, &["field", "reason", "message"]),
+                    "causes" => {
+                        in_one_order(field, &["field", "reason", "message"]);
+                        once(field);
+                    }
                     _ => {}
                 }
             }
@@ -111,6 +114,13 @@ fn plain(text: &str) -> String {
 fn in_one_order(list: &mut Value, by: &[&str]) {
     if let Value::Array(items) = list {
         items.sort_by_cached_key(|item| by.iter().map(|key| item[key].to_string()).collect::<Vec<_>>());
+    }
+}
+
+/// The stock server checks some rules twice and then says so twice.
+fn once(causes: &mut Value) {
+    if let Value::Array(causes) = causes {
+        causes.dedup();
     }
 }
 

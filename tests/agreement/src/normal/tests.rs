@@ -19,8 +19,8 @@ fn replaces_what_is_the_servers_own_choice_and_nothing_else() {
         ),
         ("a time in a list", json!(["2026-01-02T03:04:05Z"]), json!(["<time>"])),
         (
-            "causes in one order",
-            json!({"kind": "Status", "details": {"causes": [{"field": "b"}, {"field": "a"}]}}),
+            "causes in one order and once",
+            json!({"kind": "Status", "details": {"causes": [{"field": "b"}, {"field": "a"}, {"field": "b"}]}}),
             json!({"kind": "Status", "details": {"causes": [{"field": "a"}, {"field": "b"}]}}),
         ),
         (

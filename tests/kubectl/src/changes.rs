@@ -106,6 +106,8 @@ fn scaling_goes_through_the_scale_subresource() {
         &cluster.refused(["scale", "deployment", "web", "--current-replicas=2", "--replicas=3"]),
         &["Expected replicas to be 2, was 5"],
     );
+    let table = cluster.kubectl(["get", "deployment", "web", "--subresource=scale"]);
+    assert_has(&table, &["NAME   DESIRED   AVAILABLE   AGE", "web    5         0"]);
     let scale = cluster.kubectl(["get", "deployment", "web", "--subresource=scale", "--output=json"]);
     assert_has(&scale, &[r#""kind": "Scale""#, r#""replicas": 5"#]);
 }

@@ -20,10 +20,12 @@ mod selector;
 mod services;
 mod storage;
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use jiff::Timestamp;
 use kedge_kinds::Kind;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::chunks::{Chunks, Rows};
@@ -128,6 +130,15 @@ fn printer(group: &str, kind: &str) -> Printer {
     found.unwrap_or(PLAIN)
 }
 
+/// What an object calls itself.
+#[derive(Deserialize)]
+struct Called<'a> {
+    #[serde(borrow, rename = "apiVersion")]
+    api_version: Cow<'a, str>,
+    #[serde(borrow)]
+    kind: Cow<'a, str>,
+}
+
 /// Turns stored objects of one kind into rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
@@ -153,9 +164,11 @@ impl Table {
         Chunks::new(items.into_iter(), self, head)
     }
 
-    /// One object as a table of one row.
+    /// One object as a table of one row. A subresource may speak a kind of its own, which then has its own columns.
     pub fn one(&self, object: &[u8]) -> Result<Bytes, serde_json::Error> {
-        self.event(object, true, self.now)
+        let called: Called<'_> = serde_json::from_slice(object)?;
+        let group = called.api_version.split_once('/').map_or("", |(group, _)| group);
+        Self { printer: printer(group, &called.kind), ..*self }.event(object, true, self.now)
     }
 
     /// An object of a watch event as a table of one row. Only the first event of a watch names the columns. A watch

@@ -1,12 +1,24 @@
-//! Horizontal autoscalers as rows. Version 1 knows only the processor; version 2 a list of measures.
+//! Horizontal autoscalers and scales as rows. Version 1 knows only the processor; version 2 a list of measures.
 
 use serde_json::Value;
 
 use super::{Column, Printer, age, items, name, number};
 
 pub(super) fn printer(kind: &str) -> Option<Printer> {
-    (kind == "HorizontalPodAutoscaler").then_some(AUTOSCALER)
+    match kind {
+        "HorizontalPodAutoscaler" => Some(AUTOSCALER),
+        "Scale" => Some(SCALE),
+        _ => None,
+    }
 }
+
+const SCALE: Printer = Printer::new(
+    &[Column::text("Name"), Column::int("Desired"), Column::int("Available"), Column::age()],
+    |object, now| {
+        let replicas = |of: &str| number(&object[of]["replicas"]).into();
+        vec![name(object), replicas("spec"), replicas("status"), age(object, now)]
+    },
+);
 
 const AUTOSCALER: Printer = Printer::new(
     &[

@@ -229,6 +229,16 @@ fn a_row_carries_as_much_of_the_object_as_was_asked_for() {
 }
 
 #[test]
+fn a_subresource_is_shown_as_what_it_speaks() {
+    let kind = builtin().kind("apps", "v1", "deployments").unwrap();
+    let table = Table::new(kind, IncludeObject::None, MetaVersion::V1, noon());
+    let scale = br#"{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"x"},"spec":{"replicas":3},"status":{"replicas":1}}"#;
+    let shown: Value = serde_json::from_slice(&table.one(scale).unwrap()).unwrap();
+    assert_eq!(shown["rows"][0]["cells"], json!(["x", 3, 1, "<unknown>"]));
+    assert_eq!(shown["columnDefinitions"][1]["name"], "Desired");
+}
+
+#[test]
 fn a_watch_grows_older_than_its_request() {
     let kind = builtin().kind("", "v1", "configmaps").unwrap();
     let table = Table::new(kind, IncludeObject::None, MetaVersion::V1, noon());

@@ -157,7 +157,7 @@ async fn handle(
     let verb = Verb::of(&parts.method, &place, &query).ok_or_else(verbs::method_not_allowed)?;
     let writes = verb.writes();
     let long = verb == Verb::Watch || place.subresource.as_deref().is_some_and(verbs::is_long);
-    let _permit = if long || inside { None } else { Some(api.limits().enter(writes)?) };
+    let _permit = if long || inside { None } else { Some(api.limits().enter(writes).await?) };
     let _counted = (!long).then(|| api.metrics().under_way(writes));
 
     let selected = query.get("fieldSelector").and_then(|fields| fields.strip_prefix("metadata.name="));

@@ -146,6 +146,10 @@ fn maps(
         if is.is_some() {
             afters.next();
         }
+        // Most of a changed object is as it was; seeing that is cheaper than walking it with its schema.
+        if was.is_some() && was == is {
+            continue;
+        }
         let below = node.and_then(|node| node.key(key));
         let one_sided = both && (was.is_none() || is.is_none());
         let field = below.filter(|_| one_sided).and_then(|below| below.entered_by());

@@ -243,11 +243,10 @@ fn any_config() -> impl Strategy<Value = Value> {
                 }
             }
             let mut config = with_containers(json!(list));
-            config["metadata"] = json!({"name": "d"});
-            // Two managers of one empty map are in conflict for ever, on a stock server as well.
-            if !labels.is_empty() {
-                config["metadata"]["labels"] = json!(labels);
-            }
+            // Everyone owns something: two managers of one empty map are in conflict for ever, and what nobody owns is
+            // given to `before-first-apply`, on a stock server as well.
+            config["metadata"] = json!({"name": "d", "labels": labels});
+            config["metadata"]["labels"]["z"] = json!("z");
             if let Some(replicas) = replicas {
                 config["spec"]["replicas"] = json!(replicas);
             }

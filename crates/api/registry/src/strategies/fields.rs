@@ -3,13 +3,22 @@
 
 use serde_json::{Map, Value};
 
+/// A field of an object, found without the detour through `Value`'s own index: half of all time here is lookups.
+#[inline]
+fn get<'a>(of: &'a Value, field: &str) -> Option<&'a Value> {
+    match of {
+        Value::Object(map) => map.get(field),
+        _ => None,
+    }
+}
+
 /// A string field; empty where absent.
 pub(super) fn text<'a>(of: &'a Value, field: &str) -> &'a str {
-    of.get(field).and_then(Value::as_str).unwrap_or("")
+    get(of, field).and_then(Value::as_str).unwrap_or("")
 }
 
 pub(super) fn int(of: &Value, field: &str) -> Option<i64> {
-    of.get(field).and_then(Value::as_i64)
+    get(of, field).and_then(Value::as_i64)
 }
 
 /// A number field; zero where absent.
@@ -18,12 +27,12 @@ pub(super) fn number(of: &Value, field: &str) -> i64 {
 }
 
 pub(super) fn flag(of: &Value, field: &str) -> bool {
-    of.get(field).and_then(Value::as_bool).unwrap_or(false)
+    get(of, field).and_then(Value::as_bool).unwrap_or(false)
 }
 
 /// A list field; empty where absent.
 pub(super) fn list<'a>(of: &'a Value, field: &str) -> &'a [Value] {
-    of.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    get(of, field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// The strings of a list field.
@@ -33,7 +42,7 @@ pub(super) fn texts<'a>(of: &'a Value, field: &str) -> impl Iterator<Item = &'a 
 
 /// A map field or struct; empty where absent.
 pub(super) fn map<'a>(of: &'a Value, field: &str) -> &'a Map<String, Value> {
-    of.get(field).and_then(Value::as_object).unwrap_or(empty_map())
+    get(of, field).and_then(Value::as_object).unwrap_or(empty_map())
 }
 
 fn empty_map() -> &'static Map<String, Value> {
@@ -43,11 +52,11 @@ fn empty_map() -> &'static Map<String, Value> {
 
 /// The field's value, or null to read further from.
 pub(super) fn at<'a>(of: &'a Value, field: &str) -> &'a Value {
-    of.get(field).unwrap_or(&Value::Null)
+    get(of, field).unwrap_or(&Value::Null)
 }
 
 pub(super) fn has(of: &Value, field: &str) -> bool {
-    of.get(field).is_some_and(|value| !value.is_null())
+    get(of, field).is_some_and(|value| !value.is_null())
 }
 
 /// Sets an absent field.
@@ -97,7 +106,7 @@ pub(super) fn each<'a>(of: &'a mut Value, field: &str) -> impl Iterator<Item = &
 
 /// Carries a field over from another object, absence included.
 pub(super) fn carry(new: &mut Value, old: &Value, field: &str) {
-    match old.get(field) {
+    match get(old, field) {
         Some(value) => put(new, field, value.clone()),
         None => {
             take(new, field);
@@ -107,16 +116,27 @@ pub(super) fn carry(new: &mut Value, old: &Value, field: &str) {
 
 /// Two fields mean the same: an absent one equals an empty one, as Kubernetes' semantic comparison has it.
 pub(super) fn same(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Object(one), Value::Object(other)) => {
-            one.iter().all(|(key, value)| same(value, other.get(key).unwrap_or(&Value::Null)))
-                && other.iter().all(|(key, value)| one.contains_key(key) || is_zero(value))
+    // Nearly always nothing has changed, and plain equality is quick to say so.
+    one == other
+        || match (one, other) {
+            (Value::Object(one), Value::Object(other)) => {
+                one.iter().all(|(key, value)| same(value, other.get(key).unwrap_or(&Value::Null)))
+                    && other.iter().all(|(key, value)| one.contains_key(key) || is_zero(value))
+            }
+            (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
+                one.iter().zip(other).all(|(one, other)| same(one, other))
+            }
+            (one, other) => is_zero(one) && is_zero(other),
         }
-        (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
-        }
-        (one, other) => one == other || (is_zero(one) && is_zero(other)),
-    }
+}
+
+/// All fields of two objects but some mean the same.
+pub(super) fn same_but(one: &Value, other: &Value, differs: impl Fn(&str) -> Option<bool>) -> bool {
+    let (Value::Object(now), Value::Object(before)) = (one, other) else { return one == other };
+    let field_is_same =
+        |field: &str| differs(field).unwrap_or_else(|| same(at(one, field), at(other, field)));
+    now.keys().all(|field| field_is_same(field))
+        && before.keys().all(|field| now.contains_key(field) || field_is_same(field))
 }
 
 /// What an absent field would mean.

@@ -3,7 +3,7 @@
 use kedge_kinds::field::{Errors, Path};
 use serde_json::{Map, Value, json};
 
-use super::fields::{at, each, fill, fill_text, has, list, number, open, put, same, take, text};
+use super::fields::{at, each, fill, fill_text, has, list, number, open, put, same_but, take, text};
 use super::pod::defaults;
 use super::{claim, names, workload};
 use crate::strategy::{NameRule, Strategy};
@@ -89,9 +89,7 @@ impl Strategy for StatefulSets {
             "persistentVolumeClaimRetentionPolicy",
         ];
         let (now, before) = (at(new, "spec"), at(old, "spec"));
-        let fields = [now, before].into_iter().filter_map(Value::as_object).flat_map(|fields| fields.keys());
-        let mut fixed = fields.filter(|field| !MUTABLE.contains(&field.as_str()));
-        if !fixed.all(|field| same(at(now, field), at(before, field))) {
+        if !same_but(now, before, |field| MUTABLE.contains(&field).then_some(true)) {
             errors.forbidden(
                 &Path::root("spec"),
                 "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \

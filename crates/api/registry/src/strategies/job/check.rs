@@ -4,7 +4,7 @@ use kedge_kinds::field::{Errors, Path};
 use serde_json::Value;
 
 use super::{NAME, OLD_NAME, OLD_UID, UID};
-use crate::strategies::fields::{at, flag, has, int, list, number, same, text, texts};
+use crate::strategies::fields::{at, flag, has, int, list, number, same, same_but, text, texts};
 use crate::strategies::{names, workload};
 
 const MANY: i64 = 100_000;
@@ -309,26 +309,24 @@ fn same_template(new: &Value, old: &Value) -> bool {
     if !flag(old, "suspend") {
         return same(now, before);
     }
-    const MOVABLE: &[&str] = &["nodeSelector", "tolerations", "schedulingGates"];
     let (now, before) = (at(now, "spec"), at(before, "spec"));
-    let fields = [now, before].into_iter().filter_map(Value::as_object).flat_map(|fields| fields.keys());
-    fields.into_iter().all(|field| match field.as_str() {
-        field if MOVABLE.contains(&field) => true,
-        "affinity" => ["podAffinity", "podAntiAffinity"]
-            .iter()
-            .all(|kind| same(at(at(now, "affinity"), kind), at(at(before, "affinity"), kind))),
-        "containers" | "initContainers" => same_but_resources(list(now, field), list(before, field)),
-        _ => same(at(now, field), at(before, field)),
+    same_but(now, before, |field| match field {
+        "nodeSelector" | "tolerations" | "schedulingGates" => Some(true),
+        "affinity" => Some(
+            ["podAffinity", "podAntiAffinity"]
+                .iter()
+                .all(|kind| same(at(at(now, "affinity"), kind), at(at(before, "affinity"), kind))),
+        ),
+        "containers" | "initContainers" => Some(same_but_resources(list(now, field), list(before, field))),
+        _ => None,
     })
 }
 
 fn same_but_resources(new: &[Value], old: &[Value]) -> bool {
-    new.len() == old.len()
-        && new.iter().zip(old).all(|(now, before)| {
-            let fields =
-                [now, before].into_iter().filter_map(Value::as_object).flat_map(|fields| fields.keys());
-            fields.filter(|field| *field != "resources").all(|field| same(at(now, field), at(before, field)))
-        })
+    let same_one = |(now, before): (&Value, &Value)| {
+        same_but(now, before, |field| (field == "resources").then_some(true))
+    };
+    new.len() == old.len() && new.iter().zip(old).all(same_one)
 }
 
 pub(super) fn status(errors: &mut Errors, new: &Value, old: &Value) {

@@ -202,7 +202,8 @@ pub(super) const VOLUME_SOURCES: [&str; 30] = [
 const READABLE_BY_ALL: i64 = 0o644;
 
 fn volume(volume: &mut Value) {
-    if !VOLUME_SOURCES.iter().any(|source| volume.get(source).is_some()) {
+    let Value::Object(fields) = &*volume else { return };
+    if !fields.keys().any(|field| VOLUME_SOURCES.contains(&field.as_str())) {
         put(volume, "emptyDir", Map::new());
         return;
     }

@@ -4,7 +4,7 @@ use kedge_kinds::field::{Errors, Path};
 use serde_json::Value;
 
 use super::containers;
-use crate::strategies::fields::{at, has, int, list, map, same, text};
+use crate::strategies::fields::{at, has, int, list, map, same, same_but, text};
 
 const FORBIDDEN: &str = "pod updates may not change fields other than \
      `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only \
@@ -94,27 +94,24 @@ fn node_selector(errors: &mut Errors, path: &Path<'_>, new: &Value, old: &Value)
 }
 
 fn same_but_for_allowed(new: &Value, old: &Value, gated: bool) -> bool {
-    let (Some(now), Some(before)) = (new.as_object(), old.as_object()) else { return new == old };
-    now.keys().chain(before.keys()).all(|field| match field.as_str() {
-        "activeDeadlineSeconds" | "tolerations" | "schedulingGates" => true,
-        "containers" | "initContainers" => same_but_for_image(list(new, field), list(old, field)),
-        "nodeSelector" if gated => true,
-        "affinity" if gated => ["podAffinity", "podAntiAffinity"]
-            .iter()
-            .all(|kind| same(at(at(new, "affinity"), kind), at(at(old, "affinity"), kind))),
+    same_but(new, old, |field| match field {
+        "activeDeadlineSeconds" | "tolerations" | "schedulingGates" => Some(true),
+        "containers" | "initContainers" => Some(same_but_for_image(list(new, field), list(old, field))),
+        "nodeSelector" if gated => Some(true),
+        "affinity" if gated => Some(
+            ["podAffinity", "podAntiAffinity"]
+                .iter()
+                .all(|kind| same(at(at(new, "affinity"), kind), at(at(old, "affinity"), kind))),
+        ),
         "terminationGracePeriodSeconds" if int(old, field).is_some_and(|seconds| seconds < 0) => {
-            int(new, field) == Some(1) || new.get(field) == old.get(field)
+            Some(int(new, field) == Some(1) || at(new, field) == at(old, field))
         }
-        _ => same(at(new, field), at(old, field)),
+        _ => None,
     })
 }
 
 fn same_but_for_image(new: &[Value], old: &[Value]) -> bool {
-    new.iter().zip(old).all(|(new, old)| {
-        let (Some(now), Some(before)) = (new.as_object(), old.as_object()) else { return new == old };
-        let fields = now.keys().chain(before.keys()).filter(|field| *field != "image");
-        fields.into_iter().all(|field| same(at(new, field), at(old, field)))
-    })
+    new.iter().zip(old).all(|(new, old)| same_but(new, old, |field| (field == "image").then_some(true)))
 }
 
 /// Once at a node, a pod stays; a status update never moves it.

@@ -58,8 +58,11 @@ pub(in crate::strategies) fn of_spec(path: &Path<'_>, spec: &Value, found: &mut 
         }
     }
     for (i, volume) in list(spec, "volumes").iter().enumerate() {
-        for (source, message) in GONE.iter().filter(|(source, _)| has(volume, source)) {
-            found.push(format!("{}: {message}", path.child("volumes").index(i).child(source)));
+        let Value::Object(fields) = volume else { continue };
+        for field in fields.keys() {
+            if let Some((source, message)) = GONE.iter().find(|(source, _)| source == field) {
+                found.push(format!("{}: {message}", path.child("volumes").index(i).child(source)));
+            }
         }
     }
     repeated(path, spec, "hostAliases", "ip", found);
@@ -96,7 +99,10 @@ fn of_container(path: &Path<'_>, container: &Value, found: &mut Vec<String>) {
     for resource in ["memory", "ephemeral-storage"] {
         for field in ["limits", "requests"] {
             let Some(value) = map(at(container, "resources"), field).get(resource) else { continue };
-            // Only text that ends in an `m` or has a point can be a fraction of a byte.
+            // Only text with a point or a small suffix can be a fraction of a byte; the others need no parsing.
+            if value.as_str().is_none_or(|text| !text.ends_with(['m', 'u', 'n']) && !text.contains('.')) {
+                continue;
+            }
             let amount = amount(value);
             if !amount.is_whole() {
                 let path = path.child("resources");
@@ -109,9 +115,9 @@ fn of_container(path: &Path<'_>, container: &Value, found: &mut Vec<String>) {
         }
     }
     let variables = list(container, "env");
-    for (i, variable) in variables.iter().enumerate() {
-        let name = text(variable, "name");
-        if !variables.iter().take(i).any(|other| text(other, "name") == name) {
+    let names: Vec<&str> = variables.iter().map(|variable| text(variable, "name")).collect();
+    for (i, (variable, name)) in variables.iter().zip(&names).enumerate() {
+        if !names.iter().take(i).any(|other| other == name) {
             continue;
         }
         // `PATH=/x:$(PATH)` builds on the earlier one; anything else hides it.

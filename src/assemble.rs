@@ -10,7 +10,7 @@ use kedge_http::{Router, ServeError, StartError, Tls};
 use kedge_kinds::Status;
 use kedge_pki::{Authority, Leaf, Names, PkiError, Purpose, Serving};
 use kedge_registry::Registry;
-use kedge_store::{Store, StoreError};
+use kedge_store::{Backup, Store, StoreError};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -20,7 +20,7 @@ use crate::kubeconfig;
 use crate::network::{Cidr, host_name, outward};
 use crate::settings::{Settings, StoreChoice};
 
-const DATA_DIR: &str = "/var/lib/kedge";
+pub(crate) const DATA_DIR: &str = "/var/lib/kedge";
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 6443);
 const SERVICES: Cidr = Cidr { address: IpAddr::V4(Ipv4Addr::new(10, 96, 0, 0)), bits: 16 };
 const DOMAIN: &str = "cluster.local";
@@ -29,8 +29,10 @@ const DOMAIN: &str = "cluster.local";
 pub(crate) enum ServerError {
     #[error("cannot listen on {at}")]
     Listen { at: SocketAddr, source: io::Error },
-    #[error("cannot open the store")]
+    #[error("the store does not work")]
     Store(#[from] StoreError),
+    #[error("there is no store in {}", folder.display())]
+    NoStore { folder: PathBuf },
     #[error("cannot set up certificates")]
     Pki(#[from] PkiError),
     #[error("cannot start the API")]
@@ -110,6 +112,22 @@ async fn open_store(data: &Path, settings: &Settings) -> Result<Store, ServerErr
         StoreChoice::Embedded => Ok(Store::open(&data.join("store"), kedge_store::Options::default()).await?),
         StoreChoice::Etcd(urls) => Ok(Store::etcd(urls, kedge_store::EtcdOptions::default()).await?),
     }
+}
+
+/// Copies the store of a server that is not running; a running one holds the folder's lock.
+pub(crate) async fn backup(file: &Path, data: &Path) -> Result<Backup, ServerError> {
+    let folder = data.join("store");
+    if !folder.is_dir() {
+        return Err(ServerError::NoStore { folder });
+    }
+    let store = Store::open(&folder, kedge_store::Options::default()).await?;
+    let made = store.backup(file).await;
+    store.close().await;
+    Ok(made?)
+}
+
+pub(crate) fn restore(file: &Path, data: &Path) -> Result<Backup, ServerError> {
+    Ok(Store::restore(file, &data.join("store"))?)
 }
 
 fn services(settings: &Settings) -> Vec<Cidr> {

@@ -1,7 +1,10 @@
 //! What can be typed. Each command says in its first line what it does.
 
+use std::path::PathBuf;
+
 use clap::{Parser, Subcommand};
 
+use crate::assemble::DATA_DIR;
 use crate::settings::Settings;
 
 /// A whole Kubernetes cluster in one binary.
@@ -16,6 +19,20 @@ pub(crate) struct Kedge {
 pub(crate) enum Command {
     /// Run the API server with its store, in the foreground.
     Server(Box<Settings>),
+    /// Write the store of a server that is not running to one file.
+    Backup {
+        file: PathBuf,
+        /// The server's data folder.
+        #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
+        data_dir: PathBuf,
+    },
+    /// Make a new store from such a file.
+    Restore {
+        file: PathBuf,
+        /// A data folder that has no store yet.
+        #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
+        data_dir: PathBuf,
+    },
     /// Print the version.
     Version,
 }

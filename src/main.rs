@@ -8,6 +8,7 @@ mod settings;
 
 use std::error::Error;
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -19,6 +20,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let done = match Kedge::parse().command {
         Command::Server(flags) => server(*flags),
+        Command::Backup { file, data_dir } => backup(&file, &data_dir),
+        Command::Restore { file, data_dir } => restore(&file, &data_dir),
         Command::Version => say(&format!("kedge {} (Kubernetes v1.36)\n", env!("CARGO_PKG_VERSION"))),
     };
     match done {
@@ -39,6 +42,18 @@ fn server(flags: settings::Settings) -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(assemble::server(settings))?;
     Ok(())
+}
+
+fn backup(file: &Path, data_dir: &Path) -> Result<(), Box<dyn Error>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // The file's folder is synced too, and a bare name has none.
+    let made = runtime.block_on(assemble::backup(&std::path::absolute(file)?, data_dir))?;
+    say(&format!("{} holds {} objects at revision {}\n", file.display(), made.objects, made.revision))
+}
+
+fn restore(file: &Path, data_dir: &Path) -> Result<(), Box<dyn Error>> {
+    let made = assemble::restore(file, data_dir)?;
+    say(&format!("{} now holds {} objects at revision {}\n", data_dir.display(), made.objects, made.revision))
 }
 
 fn say(text: &str) -> Result<(), Box<dyn Error>> {

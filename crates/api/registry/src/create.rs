@@ -1,8 +1,10 @@
 //! `create`: from what was sent to what is stored, in Kubernetes' order: check, default, admit, prepare, validate,
 //! commit. Everything that needs the newest state is decided again when the commit meets a newer one.
 
+use std::sync::Arc;
+
 use kedge_kinds::field::Errors;
-use kedge_kinds::{Reason, Status};
+use kedge_kinds::{Kind, Reason, Status};
 use kedge_store::{Draft, Expect, Snapshot, StoreError, Txn};
 use serde_json::Value;
 
@@ -83,9 +85,20 @@ impl Registry {
         strategy(&at.kind).default(&mut object);
         // A node reports itself with its first breath.
         if has_status(at) && &*at.kind.kind != "Node" {
-            object::carry(object::as_map(&mut object), empty_status(at).as_ref(), "status");
+            object::carry(
+                object::as_map(&mut object),
+                empty_status(&self.stored_kind(at)).as_ref(),
+                "status",
+            );
         }
         object
+    }
+
+    fn stored_kind(&self, at: &At) -> Arc<Kind> {
+        if !convert::is_needed(&at.kind) {
+            return at.kind.clone();
+        }
+        self.catalog().stored_kind(&at.kind).clone()
     }
 
     /// Writes down who owns what. Fields are named as the writer's version of the kind names them.
@@ -135,6 +148,7 @@ impl Registry {
             self.inner().allocator.normalise(None, object);
         }
         strategy.prepare_create(object);
+        metadata::date_conditions(object);
         let mut errors = Errors::default();
         metadata::validate(&at.kind, strategy.name_rule(), object, &mut errors);
         strategy.validate(object, &mut errors);
@@ -246,9 +260,9 @@ pub(crate) fn has_status(at: &At) -> bool {
 }
 
 /// The status that a new object has until someone reports one: nothing but what its schema always writes.
-fn empty_status(at: &At) -> Option<Value> {
+fn empty_status(kind: &Kind) -> Option<Value> {
     let mut empty = Value::Object(serde_json::Map::new());
-    kedge_kinds::check::check(at.kind.node()?, &mut empty, kedge_kinds::check::Mode::Whole);
+    kedge_kinds::check::check(kind.node()?, &mut empty, kedge_kinds::check::Mode::Whole);
     empty.get_mut("status").map(Value::take)
 }
 

@@ -37,6 +37,22 @@ pub(crate) fn fill(object: &mut Value, now: Timestamp) -> Option<String> {
     Some(base)
 }
 
+/// Conditions that a new object is born with began with it.
+pub(crate) fn date_conditions(object: &mut Value) {
+    let born = object::meta(object, "creationTimestamp").cloned();
+    let is_pod = object::text(object, &["kind"]) == "Pod";
+    let conditions = object.get_mut("status").and_then(|status| status.get_mut("conditions"));
+    for condition in conditions.and_then(Value::as_array_mut).into_iter().flatten() {
+        let condition = object::as_map(condition);
+        if condition.get("lastTransitionTime").is_none_or(Value::is_null) {
+            object::carry(condition, born.as_ref(), "lastTransitionTime");
+        }
+        if is_pod {
+            condition.entry("lastProbeTime").or_insert(Value::Null);
+        }
+    }
+}
+
 pub(crate) fn uid() -> String {
     uuid::Uuid::new_v4().to_string()
 }

@@ -1,6 +1,8 @@
 //! What a client may count on, whichever way it reaches the API: the same story is told over both transports, each to a
 //! fresh server, and must come out the same.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail where it stands")]
+
 mod server;
 mod story;
 mod world;

@@ -99,8 +99,9 @@ impl Rbac {
         if feed.is_empty() || self.drain(&mut feed).is_err() {
             self.rebuild(&mut feed);
         }
-        // What came between reading the number and draining is drained too; the number may only be too low.
-        self.current.store(newest, Ordering::Release);
+        // Not the store's number: a state can be read a moment before its events reach the watches.
+        let drained = feed.iter().map(|(_, _, watch)| watch.seen().get()).min().unwrap_or(newest);
+        self.current.store(drained, Ordering::Release);
     }
 
     fn drain(&self, feed: &mut [(Source, &'static str, Watch)]) -> Result<(), WatchEnd> {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use kedge_clock::Clock;
 use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
 };
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
@@ -175,12 +175,13 @@ pub(crate) fn signed_by(authority: &Authority, pem: &str) -> bool {
         let (_, leaf) = x509_parser::parse_x509_certificate(&der).ok()?;
         let (_, root) = x509_parser::parse_x509_certificate(&authority.der).ok()?;
         // Comparing the key identifiers suffices: this only decides whether our own file is out of date.
-        let leaf_issuer = leaf.iter_extensions().find_map(|extension| match extension.parsed_extension() {
-            x509_parser::extensions::ParsedExtension::AuthorityKeyIdentifier(id) => {
-                id.key_identifier.as_ref().map(|id| id.0.to_vec())
-            }
-            _ => None,
-        })?;
+        let leaf_issuer =
+            leaf.iter_extensions().find_map(|extension| match extension.parsed_extension() {
+                x509_parser::extensions::ParsedExtension::AuthorityKeyIdentifier(id) => {
+                    id.key_identifier.as_ref().map(|id| id.0.to_vec())
+                }
+                _ => None,
+            })?;
         let root_id = root.iter_extensions().find_map(|extension| match extension.parsed_extension() {
             x509_parser::extensions::ParsedExtension::SubjectKeyIdentifier(id) => Some(id.0.to_vec()),
             _ => None,

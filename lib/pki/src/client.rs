@@ -44,8 +44,10 @@ impl Requested {
         self.trusted.verify_client_cert(leaf, rest, now).map_err(|error| error.to_string())?;
         let (_, parsed) = x509_parser::parse_x509_certificate(leaf).map_err(|error| error.to_string())?;
         let subject = parsed.subject();
-        let common_name = subject.iter_common_name().find_map(|name| name.as_str().ok()).ok_or("no common name")?;
-        let organizations = subject.iter_organization().filter_map(|name| name.as_str().ok().map(str::to_owned));
+        let common_name =
+            subject.iter_common_name().find_map(|name| name.as_str().ok()).ok_or("no common name")?;
+        let organizations =
+            subject.iter_organization().filter_map(|name| name.as_str().ok().map(str::to_owned));
         Ok(Subject {
             common_name: common_name.to_owned(),
             organizations: organizations.collect(),

@@ -39,7 +39,10 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, PkiError> {
 }
 
 /// What `path` holds; made and kept if there is no such file.
-pub fn read_or_make(path: &Path, make: impl FnOnce() -> Result<String, PkiError>) -> Result<String, PkiError> {
+pub fn read_or_make(
+    path: &Path,
+    make: impl FnOnce() -> Result<String, PkiError>,
+) -> Result<String, PkiError> {
     if let Some(text) = read(path)? {
         return Ok(text);
     }

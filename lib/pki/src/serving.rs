@@ -79,7 +79,11 @@ impl Serving {
     pub fn start(leaf: Leaf, authority: &Authority, now: Timestamp) -> Result<Arc<Self>, PkiError> {
         let (issued, renew_at) = leaf.current(authority, now)?;
         let shown = certified(&leaf, &issued)?;
-        Ok(Arc::new(Self { leaf, shown: ArcSwap::from_pointee(shown), renew_at: ArcSwap::from_pointee(renew_at) }))
+        Ok(Arc::new(Self {
+            leaf,
+            shown: ArcSwap::from_pointee(shown),
+            renew_at: ArcSwap::from_pointee(renew_at),
+        }))
     }
 
     /// When the certificate should next be looked at.
@@ -100,7 +104,12 @@ impl Serving {
 
     /// Renews for as long as it is polled. A failed renewal is reported and tried again an hour later: the certificate
     /// in use is still good for months.
-    pub async fn keep_fresh(&self, authority: &Authority, clock: &Clock, mut report: impl FnMut(Result<(), PkiError>)) {
+    pub async fn keep_fresh(
+        &self,
+        authority: &Authority,
+        clock: &Clock,
+        mut report: impl FnMut(Result<(), PkiError>),
+    ) {
         loop {
             clock.until(self.renew_at()).await;
             match self.renew(authority, clock.now()) {

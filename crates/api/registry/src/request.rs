@@ -1,9 +1,10 @@
 //! What a caller can ask for, after HTTP has been taken off it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
-use kedge_kinds::Kind;
+use kedge_kinds::{Kind, Status};
 use serde_json::Value;
 
 /// What a request points at.
@@ -43,6 +44,33 @@ pub struct WriteOptions {
     pub user: User,
     /// Paths of keys that the decoder saw twice.
     pub duplicates: Vec<String>,
+    /// Has the last word on what would be stored.
+    pub judge: Option<Judge>,
+}
+
+type Verdict = dyn Fn(Option<&Value>, &Value) -> Result<(), Status> + Send + Sync;
+
+/// Refuses a write by what was stored before it and what would be after it. Asked right before each commit, also that
+/// of a dry run, so that nobody's write can come between its answer and what it answered to.
+#[derive(Clone)]
+pub struct Judge(Arc<Verdict>);
+
+impl Judge {
+    pub fn new(judge: impl Fn(Option<&Value>, &Value) -> Result<(), Status> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(judge))
+    }
+}
+
+impl fmt::Debug for Judge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Judge")
+    }
+}
+
+impl WriteOptions {
+    pub(crate) fn judge(&self, old: Option<&Value>, new: &Value) -> Result<(), Status> {
+        self.judge.as_ref().map_or(Ok(()), |judge| (judge.0)(old, new))
+    }
 }
 
 /// The four ways to patch. `Apply` carries its `force`.
@@ -96,3 +124,6 @@ pub struct WatchQuery {
     pub send_initial_events: Option<bool>,
     pub bookmarks: bool,
 }
+
+#[cfg(test)]
+mod tests;

@@ -137,7 +137,7 @@ impl Registry {
         for _ in 0..ATTEMPTS {
             let live = live(&snapshot, at)?.ok_or_else(|| Status::not_found(&at.kind, name))?;
             let Outcome { mut object, mut warnings } = decide(&live, &snapshot)?;
-            self.judge(&snapshot, at, &live, &mut object, &mut warnings)?;
+            self.admit(&snapshot, at, &live, &mut object, &mut warnings)?;
             match self.commit_change(&snapshot, at, &live, object, options).await? {
                 Ok((bytes, revision)) => return Ok(Written { bytes, revision, created: false, warnings }),
                 Err(_) if fixed => break,
@@ -149,7 +149,7 @@ impl Registry {
     }
 
     /// Admission, preparation, generation and validation of a changed object.
-    fn judge(
+    fn admit(
         &self,
         snapshot: &Snapshot,
         at: &At,
@@ -216,6 +216,7 @@ impl Registry {
                 self.inner().allocator.allocate(snapshot, Some(&live.object), &mut object, txn)?
             };
         }
+        options.judge(Some(&live.object), &object)?;
         let encoded = encode(&object);
         if options.dry_run || (!done && encoded.equals(live.entry.bytes(), live.entry.modified().get())) {
             return Ok(Ok((self.unwritten(at, live, &encoded)?, live.entry.modified())));

@@ -5,7 +5,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kedge_store::{EtcdOptions, Store, StoreError, WatchEnd};
+use kedge_store::{EtcdOptions, EtcdTls, Store, StoreError, WatchEnd};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tempfile::TempDir;
 
 use crate::{contents, put, until};
@@ -54,12 +55,17 @@ fn free_address() -> SocketAddr {
 }
 
 fn run(data: &TempDir, client: SocketAddr, peer: SocketAddr) -> Child {
-    let (client, peer) = (format!("http://{client}"), format!("http://{peer}"));
+    run_with(data, &format!("http://{client}"), peer, &[])
+}
+
+fn run_with(data: &TempDir, client: &str, peer: SocketAddr, more: &[String]) -> Child {
+    let peer = format!("http://{peer}");
     Command::new("etcd")
         .arg("--data-dir")
         .arg(data.path())
         .args(["--name", "one", "--log-level", "fatal", "--logger", "zap"])
-        .args(["--listen-client-urls", &client, "--advertise-client-urls", &client])
+        .args(["--listen-client-urls", client, "--advertise-client-urls", client])
+        .args(more)
         .args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer])
         .args(["--initial-cluster", &format!("one={peer}")])
         .args(["--heartbeat-interval", "20", "--election-timeout", "200"])
@@ -225,4 +231,44 @@ async fn a_gap_in_etcds_history_ends_watches_and_loads_anew() {
     let next = put(&near, "/registry/pods/ns/d", "x").await.unwrap();
     far.reached(next).await;
     assert_eq!(contents(&far), contents(&near));
+}
+
+#[tokio::test]
+async fn etcd_over_tls_with_a_client_certificate() {
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let ca = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let issue = || {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+        (params.signed_by(&key, &ca).unwrap().pem(), key.serialize_pem())
+    };
+    let (data, address, peer) = (tempfile::tempdir().unwrap(), free_address(), free_address());
+    let files = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = files.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_string_lossy().into_owned()
+    };
+    let (certificate, key) = issue();
+    let more = [
+        ("--cert-file", file("server.crt", &certificate)),
+        ("--key-file", file("server.key", &key)),
+        ("--trusted-ca-file", file("ca.crt", &ca.pem())),
+    ]
+    .map(|(flag, path)| format!("{flag}={path}"));
+    let more: Vec<_> = more.into_iter().chain(["--client-cert-auth".to_owned()]).collect();
+    let url = format!("https://{address}");
+    let _server = Server { child: run_with(&data, &url, peer, &more), data, client: address, peer };
+
+    let (certificate, key) = issue();
+    let identity = Some((certificate.into_bytes(), key.into_bytes()));
+    let tls = Some(EtcdTls { ca: ca.pem().into_bytes(), identity });
+    let store = connect(&url, EtcdOptions { tls, ..EtcdOptions::default() }).await;
+    put(&store, "/registry/pods/ns/a", "x").await.unwrap();
+    assert_eq!(contents(&store).len(), 1);
+
+    let stranger = Some(EtcdTls { ca: ca.pem().into_bytes(), identity: None });
+    let refused = Store::etcd(&[url], EtcdOptions { tls: stranger, ..EtcdOptions::default() }).await;
+    assert!(matches!(refused, Err(StoreError::Etcd { .. })), "a client without a certificate got in");
 }

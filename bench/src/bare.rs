@@ -31,7 +31,9 @@ const PIECE: usize = 128 * 1024;
 impl Answers {
     pub(crate) fn load(answer: Option<&Path>, list: Option<&Path>) -> Result<Self, BenchError> {
         let read = |path: &Path| {
-            std::fs::read(path).map(Bytes::from).map_err(|source| BenchError::Read { path: path.to_owned(), source })
+            std::fs::read(path)
+                .map(Bytes::from)
+                .map_err(|source| BenchError::Read { path: path.to_owned(), source })
         };
         let other = answer.map(read).transpose()?;
         let mut whole = list.map(read).transpose()?.unwrap_or_default();
@@ -39,7 +41,10 @@ impl Answers {
         while !whole.is_empty() {
             pieces.push(whole.split_to(whole.len().min(PIECE)));
         }
-        Ok(Self { list: pieces, other: other.unwrap_or_else(|| crate::objects::config_map("config-0", 1024)) })
+        Ok(Self {
+            list: pieces,
+            other: other.unwrap_or_else(|| crate::objects::config_map("config-0", 1024)),
+        })
     }
 }
 
@@ -56,7 +61,8 @@ async fn open(listen: &str, write_kubeconfig: &Path) -> Result<(TcpListener, Ser
     let port = listener.local_addr().map_err(failed)?.port();
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned(), "localhost".to_owned()])?;
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
-    let mut config = ServerConfig::builder().with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key)?;
+    let mut config =
+        ServerConfig::builder().with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key)?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let ca = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, made.cert.pem());
     let text = format!(
@@ -78,7 +84,9 @@ async fn run(listener: TcpListener, config: ServerConfig, answers: Answers) {
             let _ = socket.set_nodelay(true);
             let Ok(stream) = acceptor.accept(socket).await else { return };
             let service = service_fn(move |request| answer(request, answers.clone()));
-            let _ = auto::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service).await;
+            let _ = auto::Builder::new(TokioExecutor::new())
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
         });
     }
 }

@@ -66,7 +66,13 @@ impl Connection {
     }
 
     /// Sends and reads the answer to its end; returns its length.
-    pub(crate) async fn drain(&mut self, method: Method, path: &str, kind: &str, body: Bytes) -> Result<usize, BenchError> {
+    pub(crate) async fn drain(
+        &mut self,
+        method: Method,
+        path: &str,
+        kind: &str,
+        body: Bytes,
+    ) -> Result<usize, BenchError> {
         let mut answer = self.send(method, path, kind, body).await?.into_body();
         let mut length = 0;
         while let Some(frame) = answer.frame().await {
@@ -78,7 +84,10 @@ impl Connection {
     pub(crate) async fn json(&mut self, path: &str) -> Result<serde_json::Value, BenchError> {
         let answer = self.send(Method::GET, path, "", Bytes::new()).await?;
         let body = answer.into_body().collect().await?.to_bytes();
-        serde_json::from_slice(&body)
-            .map_err(|source| BenchError::Json { method: "GET".into(), path: path.to_owned(), source })
+        serde_json::from_slice(&body).map_err(|source| BenchError::Json {
+            method: "GET".into(),
+            path: path.to_owned(),
+            source,
+        })
     }
 }

@@ -78,13 +78,19 @@ impl Api {
     pub(crate) async fn make_namespace(&self) -> Result<(), BenchError> {
         let mut connection = Connection::open(&self.target).await?;
         for (path, body) in [
-            ("/api/v1/namespaces", r#"{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"kedge-bench"}}"#),
+            (
+                "/api/v1/namespaces",
+                r#"{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"kedge-bench"}}"#,
+            ),
             (
                 "/api/v1/namespaces/kedge-bench/serviceaccounts",
                 r#"{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}"#,
             ),
         ] {
-            match connection.drain(Method::POST, path, "application/json", Bytes::from_static(body.as_bytes())).await {
+            match connection
+                .drain(Method::POST, path, "application/json", Bytes::from_static(body.as_bytes()))
+                .await
+            {
                 Ok(_) | Err(BenchError::Answer { code: 409, .. }) => {}
                 Err(error) => return Err(error),
             }

@@ -11,8 +11,9 @@ pub(crate) fn config_map(name: &str, bytes: usize) -> Bytes {
 }
 
 pub(crate) fn pod(name: &str) -> Bytes {
-    let env: Vec<Value> =
-        (0..12).map(|n| json!({"name": format!("SETTING_{n}"), "value": format!("value-of-the-setting-{n}")})).collect();
+    let env: Vec<Value> = (0..12)
+        .map(|n| json!({"name": format!("SETTING_{n}"), "value": format!("value-of-the-setting-{n}")}))
+        .collect();
     let container = |name: &str| {
         json!({
             "name": name, "image": "registry.example/team/web:1.27.3", "args": ["--listen", "0.0.0.0:8080"], "env": env,

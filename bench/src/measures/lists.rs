@@ -6,11 +6,11 @@ use bytes::Bytes;
 use http::Method;
 
 use super::{Api, NAMESPACE};
+use crate::BenchError;
 use crate::connect::Connection;
 use crate::load::{self, Seen};
 use crate::process;
 use crate::report::Line;
-use crate::BenchError;
 
 const ROUNDS: usize = 5;
 
@@ -18,7 +18,8 @@ impl Api {
     pub(super) async fn list(&self, page: Option<usize>) -> Result<Line, BenchError> {
         let Some(page) = page else {
             let seen = load::run(&self.target, 1, ROUNDS, self.server, |mut connection, _| async move {
-                let read = connection.drain(Method::GET, &format!("{NAMESPACE}/pods"), "", Bytes::new()).await?;
+                let read =
+                    connection.drain(Method::GET, &format!("{NAMESPACE}/pods"), "", Bytes::new()).await?;
                 Ok((connection, read))
             });
             return Ok(seen.await?.line("list-pods", 1));

@@ -25,13 +25,20 @@ impl Api {
     where
         F: Fn(usize) -> Call + Clone + Send + Sync + 'static,
     {
-        let seen = load::run(&self.target, self.size.connections, count, self.server, move |mut connection, number| {
-            let call = call(number);
-            async move {
-                let read = connection.drain(call.method, &call.path, call.content_type, call.body).await?;
-                Ok((connection, read))
-            }
-        });
+        let seen = load::run(
+            &self.target,
+            self.size.connections,
+            count,
+            self.server,
+            move |mut connection, number| {
+                let call = call(number);
+                async move {
+                    let read =
+                        connection.drain(call.method, &call.path, call.content_type, call.body).await?;
+                    Ok((connection, read))
+                }
+            },
+        );
         Ok(seen.await?.line(measure, self.size.connections))
     }
 
@@ -62,13 +69,22 @@ impl Api {
     }
 
     pub(super) async fn update_config_maps(&self) -> Result<Line, BenchError> {
-        // One byte longer than at creation, or the update would change nothing.
-        let bytes = self.size.bytes + 1;
-        self.each("update-configmap", self.size.count, move |number| Call {
-            method: Method::PUT,
-            path: format!("{NAMESPACE}/configmaps/config-{number}"),
-            content_type: JSON,
-            body: objects::config_map(&format!("config-{number}"), bytes),
+        self.config_map_updates("update-configmap", self.size.count).await
+    }
+
+    /// Replaces `--count` ConfigMaps in turn, of which there are `there`.
+    pub(crate) async fn config_map_updates(&self, measure: &str, there: usize) -> Result<Line, BenchError> {
+        let bytes = self.size.bytes;
+        self.each(measure, self.size.count, move |number| {
+            let name = format!("config-{}", number % there);
+            // Longer than it is at creation and than in the round before, or the update would change nothing.
+            let body = objects::config_map(&name, bytes + 1 + number / there);
+            Call {
+                method: Method::PUT,
+                path: format!("{NAMESPACE}/configmaps/{name}"),
+                content_type: JSON,
+                body,
+            }
         })
         .await
     }
@@ -93,7 +109,11 @@ impl Api {
         .await
     }
 
-    pub(super) async fn delete(&self, resource: &'static str, stem: &'static str) -> Result<Line, BenchError> {
+    pub(super) async fn delete(
+        &self,
+        resource: &'static str,
+        stem: &'static str,
+    ) -> Result<Line, BenchError> {
         self.each(&format!("delete-{resource}"), self.size.count, move |number| Call {
             method: Method::DELETE,
             path: format!("{NAMESPACE}/{resource}/{stem}-{number}?gracePeriodSeconds=0"),

@@ -10,12 +10,12 @@ use hyper::body::Incoming;
 use tokio::task::JoinHandle;
 
 use super::{Api, NAMESPACE};
+use crate::BenchError;
 use crate::connect::Connection;
 use crate::load::Seen;
 use crate::objects;
 use crate::process;
 use crate::report::Line;
-use crate::BenchError;
 
 impl Api {
     pub(super) async fn watch_fanout(&self, watchers: usize, events: usize) -> Result<Line, BenchError> {
@@ -31,7 +31,11 @@ impl Api {
             let numbers: Vec<u32> = seen.iter().map(|(number, _)| *number).collect();
             let first = order.get_or_insert_with(|| numbers.clone());
             if *first != numbers {
-                return Err(BenchError::Watch { seen: numbers.len(), wanted: events, order: ", in another order" });
+                return Err(BenchError::Watch {
+                    seen: numbers.len(),
+                    wanted: events,
+                    order: ", in another order",
+                });
             }
         }
         let elapsed = start.elapsed();
@@ -44,7 +48,12 @@ impl Api {
         Ok(line)
     }
 
-    pub(super) async fn watch_latency(&self, watchers: usize, rate: u32, events: usize) -> Result<Line, BenchError> {
+    pub(super) async fn watch_latency(
+        &self,
+        watchers: usize,
+        rate: u32,
+        events: usize,
+    ) -> Result<Line, BenchError> {
         let run = format!("late-{}", std::process::id());
         let watching = self.start_watchers(watchers, events, &run).await?;
         let mut connection = Connection::open(&self.target).await?;
@@ -85,7 +94,12 @@ impl Api {
         Ok(())
     }
 
-    async fn start_watchers(&self, watchers: usize, events: usize, run: &str) -> Result<Vec<Watcher>, BenchError> {
+    async fn start_watchers(
+        &self,
+        watchers: usize,
+        events: usize,
+        run: &str,
+    ) -> Result<Vec<Watcher>, BenchError> {
         let mut connection = Connection::open(&self.target).await?;
         let list = connection.json(&format!("{NAMESPACE}/configmaps?limit=1")).await?;
         let from = list["metadata"]["resourceVersion"].as_str().unwrap_or("0").to_owned();
@@ -116,7 +130,11 @@ async fn create(connection: &mut Connection, run: &str, number: usize) -> Result
 
 /// Reads frames until all events of this run were seen. Looks for the name only: a hundred JSON parsers on the machine
 /// under test would measure themselves.
-async fn read_events(mut body: Incoming, wanted: usize, marker: &str) -> Result<Vec<(u32, Instant)>, BenchError> {
+async fn read_events(
+    mut body: Incoming,
+    wanted: usize,
+    marker: &str,
+) -> Result<Vec<(u32, Instant)>, BenchError> {
     let mut seen = Vec::with_capacity(wanted);
     let mut rest: Vec<u8> = Vec::new();
     while seen.len() < wanted {

@@ -35,7 +35,8 @@ impl Server {
     /// Starts ourselves as the bare server.
     pub(crate) async fn bare(folder: &Path, answer: &Path, list: &Path) -> Result<Self, BenchError> {
         let kubeconfig = folder.join("bare.kubeconfig");
-        let myself = std::env::current_exe().map_err(|source| BenchError::Read { path: "self".into(), source })?;
+        let myself =
+            std::env::current_exe().map_err(|source| BenchError::Read { path: "self".into(), source })?;
         let mut command = Command::new(myself);
         command.arg("bare").arg("--write-kubeconfig").arg(&kubeconfig);
         command.arg("--answer").arg(answer).arg("--list").arg(list);

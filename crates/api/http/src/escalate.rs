@@ -1,8 +1,10 @@
 //! Nobody grants what they don't hold: a role or binding is only written by someone who has all of its permissions, or
 //! was allowed to go beyond them (`escalate`, `bind`).
 
-use kedge_kinds::Status;
-use kedge_registry::{Patch, WriteOptions};
+use std::sync::Arc;
+
+use kedge_kinds::{Kind, Status};
+use kedge_registry::{Judge, User};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -10,124 +12,128 @@ use crate::api::Api;
 use crate::call::Call;
 use crate::rbac::{Ask, GROUP, MASTERS, Rule, What};
 
+#[derive(Clone, Copy)]
 enum Grant {
     Role,
     Binding,
 }
 
-fn grant(call: &Call) -> Option<Grant> {
-    if &*call.at.kind.gv.group != GROUP || call.user.groups.iter().any(|group| group == MASTERS) {
+/// Whose write it is, and where it goes.
+struct Author {
+    api: Arc<Api>,
+    user: User,
+    kind: Arc<Kind>,
+    namespace: Arc<str>,
+}
+
+/// Refuses a write that would grant more than its author holds, by what would be stored: neither what the body leaves
+/// out nor what others write meanwhile can hide anything from it. `None` for what grants nothing.
+pub(crate) fn judge(api: &Arc<Api>, call: &Call) -> Option<Judge> {
+    let kind = &call.at.kind;
+    if &*kind.gv.group != GROUP || call.user.groups.iter().any(|group| group == MASTERS) {
         return None;
     }
-    match &*call.at.kind.plural {
-        "roles" | "clusterroles" => Some(Grant::Role),
-        "rolebindings" | "clusterrolebindings" => Some(Grant::Binding),
-        _ => None,
-    }
+    let grant = match &*kind.plural {
+        "roles" | "clusterroles" => Grant::Role,
+        "rolebindings" | "clusterrolebindings" => Grant::Binding,
+        _ => return None,
+    };
+    let author = Author {
+        api: api.clone(),
+        user: call.user.clone(),
+        kind: kind.clone(),
+        namespace: call.at.namespace.clone().unwrap_or_default(),
+    };
+    Some(Judge::new(move |old, new| {
+        if old.is_some_and(|old| grants_the_same(old, new)) {
+            return Ok(());
+        }
+        match grant {
+            Grant::Role => author.role(old, new),
+            Grant::Binding => author.binding(new),
+        }
+    }))
 }
 
-/// Refuses a write that would grant more than its author holds.
-pub(crate) async fn check(api: &Api, call: &Call, object: &Value) -> Result<(), Status> {
-    let Some(grant) = grant(call) else { return Ok(()) };
-    if let Some(before) = stored(api, call).await?
-        && ["rules", "aggregationRule", "roleRef", "subjects"]
-            .iter()
-            .all(|part| before.get(part) == object.get(part))
-    {
-        return Ok(());
-    }
-    let namespace = call.at.namespace.as_deref().unwrap_or("");
-    match grant {
-        Grant::Role => role(api, call, namespace, object),
-        Grant::Binding => binding(api, call, namespace, object),
-    }
-}
+/// Everything else can matter: a label may put a role's rules into another role.
+const GRANTS_NOTHING: [&str; 5] =
+    ["ownerReferences", "finalizers", "managedFields", "resourceVersion", "generation"];
 
-/// The same for a patch: what it would make is found out by a dry run first.
-pub(crate) async fn check_patch(
-    api: &Api,
-    call: &Call,
-    patch: &Patch,
-    options: &WriteOptions,
-) -> Result<(), Status> {
-    if grant(call).is_none() {
-        return Ok(());
-    }
-    let dry = WriteOptions { dry_run: true, ..options.clone() };
-    let made = api.registry().patch(&call.at, patch.clone(), &dry).await?;
-    let object = serde_json::from_slice(&made.bytes).map_err(|error| Status::internal(error.to_string()))?;
-    check(api, call, &object).await
-}
-
-async fn stored(api: &Api, call: &Call) -> Result<Option<Value>, Status> {
-    if call.at.name.is_none() {
-        return Ok(None);
-    }
-    match api.registry().get(&call.at, "").await {
-        Ok(found) => serde_json::from_slice(&found.bytes)
-            .map(Some)
-            .map_err(|error| Status::internal(error.to_string())),
-        Err(status) if status.code == 404 => Ok(None),
-        Err(status) => Err(status),
-    }
-}
-
-fn may(api: &Api, call: &Call, verb: &str, resource: &str, namespace: &str, name: &str) -> bool {
-    let what = What::Resource { group: GROUP, resource, subresource: "", namespace, name };
-    api.rbac().allows(&call.user, &Ask { verb, what })
+fn grants_the_same(old: &Value, new: &Value) -> bool {
+    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return false };
+    let other = |object: &serde_json::Map<String, Value>, than: &serde_json::Map<String, Value>| {
+        object.iter().any(|(key, value)| key != "metadata" && than.get(key) != Some(value))
+    };
+    let meta = |object: &serde_json::Map<String, Value>| {
+        let mut metadata = object.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
+        metadata.retain(|key, _| !GRANTS_NOTHING.contains(&key.as_str()));
+        metadata
+    };
+    !other(old, new) && !other(new, old) && meta(old) == meta(new)
 }
 
 fn name_of(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or("")
 }
 
-fn role(api: &Api, call: &Call, namespace: &str, object: &Value) -> Result<(), Status> {
-    let name = name_of(object);
-    if may(api, call, "escalate", &call.at.kind.plural, namespace, name) {
-        return Ok(());
+impl Author {
+    fn may(&self, verb: &str, resource: &str, name: &str) -> bool {
+        let what =
+            What::Resource { group: GROUP, resource, subresource: "", namespace: &self.namespace, name };
+        self.api.rbac().allows(&self.user, &Ask { verb, what })
     }
-    let mut rules = Vec::<Rule>::deserialize(&object["rules"]).unwrap_or_default();
-    if object["aggregationRule"].is_object() {
-        // What it will gather is not known yet, so it is taken to be everything.
-        let all = || vec!["*".to_owned()];
-        rules.push(Rule { verbs: all(), api_groups: all(), resources: all(), ..Rule::default() });
-        rules.push(Rule { verbs: all(), urls: all(), ..Rule::default() });
-    }
-    covered(api, call, namespace, name, &rules)
-}
 
-fn binding(api: &Api, call: &Call, namespace: &str, object: &Value) -> Result<(), Status> {
-    let reference = &object["roleRef"];
-    let resource = if reference["kind"] == "ClusterRole" { "clusterroles" } else { "roles" };
-    let role_name = reference["name"].as_str().unwrap_or("");
-    if may(api, call, "bind", resource, namespace, role_name) {
-        return Ok(());
+    fn role(&self, old: Option<&Value>, object: &Value) -> Result<(), Status> {
+        let name = name_of(object);
+        if self.may("escalate", &self.kind.plural, name) {
+            return Ok(());
+        }
+        // What cannot be read cannot be weighed.
+        let mut rules = Option::<Vec<Rule>>::deserialize(&object["rules"])
+            .map_err(|error| Status::forbidden(&self.kind, name, &format!("rules cannot be read: {error}")))?
+            .unwrap_or_default();
+        if [Some(object), old].iter().flatten().any(|one| one["aggregationRule"].is_object()) {
+            // What it will gather is not known yet, so it is taken to be everything.
+            let all = || vec!["*".to_owned()];
+            rules.push(Rule { verbs: all(), api_groups: all(), resources: all(), ..Rule::default() });
+            rules.push(Rule { verbs: all(), urls: all(), ..Rule::default() });
+        }
+        self.covers(name, &rules)
     }
-    match api.rbac().role(namespace, object) {
-        Some(rules) => covered(api, call, namespace, name_of(object), &rules),
-        None => {
-            let why = format!("{resource}.{GROUP} {role_name:?} not found");
-            Err(Status::forbidden(&call.at.kind, name_of(object), &why))
+
+    fn binding(&self, object: &Value) -> Result<(), Status> {
+        let reference = &object["roleRef"];
+        let resource = if reference["kind"] == "ClusterRole" { "clusterroles" } else { "roles" };
+        let role_name = reference["name"].as_str().unwrap_or("");
+        if self.may("bind", resource, role_name) {
+            return Ok(());
+        }
+        match self.api.rbac().role(&self.namespace, object) {
+            Some(rules) => self.covers(name_of(object), &rules),
+            None => {
+                let why = format!("{resource}.{GROUP} {role_name:?} not found");
+                Err(Status::forbidden(&self.kind, name_of(object), &why))
+            }
         }
     }
-}
 
-fn covered(api: &Api, call: &Call, namespace: &str, name: &str, rules: &[Rule]) -> Result<(), Status> {
-    let beyond: Vec<String> = rules
-        .iter()
-        .filter(|rule| !api.rbac().covers(&call.user, namespace, std::slice::from_ref(rule)))
-        .map(shown)
-        .collect();
-    if beyond.is_empty() {
-        return Ok(());
+    fn covers(&self, name: &str, rules: &[Rule]) -> Result<(), Status> {
+        let beyond: Vec<String> = rules
+            .iter()
+            .filter(|rule| !self.api.rbac().covers(&self.user, &self.namespace, std::slice::from_ref(rule)))
+            .map(shown)
+            .collect();
+        if beyond.is_empty() {
+            return Ok(());
+        }
+        let why = format!(
+            "user {:?} (groups={:?}) is attempting to grant RBAC permissions not currently held:\n{}",
+            self.user.name,
+            self.user.groups,
+            beyond.join("\n")
+        );
+        Err(Status::forbidden(&self.kind, name, &why))
     }
-    let why = format!(
-        "user {:?} (groups={:?}) is attempting to grant RBAC permissions not currently held:\n{}",
-        call.user.name,
-        call.user.groups,
-        beyond.join("\n")
-    );
-    Err(Status::forbidden(&call.at.kind, name, &why))
 }
 
 fn shown(rule: &Rule) -> String {

@@ -160,11 +160,9 @@ async fn handle(
     let _permit = if long || inside { None } else { Some(api.limits().enter(writes).await?) };
     let _counted = (!long).then(|| api.metrics().under_way(writes));
 
-    let selected = query.get("fieldSelector").and_then(|fields| fields.strip_prefix("metadata.name="));
-    let name = match (&place.name, selected) {
-        (Some(name), _) => name,
-        (None, Some(name)) if !name.contains(',') => name,
-        (None, _) => "",
+    let name = match &place.name {
+        Some(name) => name,
+        None => selected_name(verb, &query),
     };
     let what = What::Resource {
         group: &place.group,
@@ -186,6 +184,15 @@ async fn handle(
     let call = Call::new(kind.clone(), place, verb, user, query, &parts.headers)?;
     labels.subresource = call.at.subresource.clone().unwrap_or_default();
     verbs::answer(api, call, body).await
+}
+
+/// The one name that the request can reach by its selector; empty if it can reach others too.
+fn selected_name(verb: Verb, query: &Query) -> &str {
+    if !matches!(verb, Verb::List | Verb::Watch | Verb::DeleteCollection) {
+        return "";
+    }
+    let selected = query.get("fieldSelector").and_then(|fields| fields.strip_prefix("metadata.name="));
+    selected.filter(|name| !name.contains([',', '/', '%', '=']) && !matches!(*name, "." | "..")).unwrap_or("")
 }
 
 /// Everything that is not an object: health, discovery, schemas, counters.

@@ -58,18 +58,18 @@ async fn get(api: &Api, call: &Call) -> Result<Answer, Status> {
     object(api, call, 200, found.bytes)
 }
 
-async fn create(api: &Api, call: &Call, body: Incoming) -> Result<Answer, Status> {
+async fn create(api: &Arc<Api>, call: &Call, body: Incoming) -> Result<Answer, Status> {
     let mut options = call.write_options("CreateOptions")?;
+    options.judge = escalate::judge(api, call);
     let object = content::object(call, body, &mut options).await?;
-    escalate::check(api, call, &object).await?;
     let written = api.registry().create(&call.at, object, &options).await?;
     answer_write(api, call, written, true)
 }
 
-async fn update(api: &Api, call: &Call, body: Incoming) -> Result<Answer, Status> {
+async fn update(api: &Arc<Api>, call: &Call, body: Incoming) -> Result<Answer, Status> {
     let mut options = call.write_options("UpdateOptions")?;
+    options.judge = escalate::judge(api, call);
     let object = content::object(call, body, &mut options).await?;
-    escalate::check(api, call, &object).await?;
     let written = api.registry().update(&call.at, object, &options).await?;
     answer_write(api, call, written, false)
 }

@@ -1,20 +1,26 @@
 //! One rule of a role and the question it answers. Pure.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// `PolicyRule`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Rule {
+    #[serde(deserialize_with = "list")]
     pub(crate) verbs: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "list")]
     pub(crate) api_groups: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "list")]
     pub(crate) resources: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "list")]
     pub(crate) resource_names: Vec<String>,
-    #[serde(rename = "nonResourceURLs", skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "nonResourceURLs", skip_serializing_if = "Vec::is_empty", deserialize_with = "list")]
     pub(crate) urls: Vec<String>,
+}
+
+/// `null` is an empty list.
+fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// What somebody wants to do.

@@ -1,5 +1,7 @@
 //! `patch`: four ways to say what to change, told apart by the body's media type.
 
+use std::sync::Arc;
+
 use kedge_kinds::{Cause, Reason, Status};
 use kedge_registry::Patch;
 
@@ -16,7 +18,7 @@ const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 
-pub(super) async fn patch(api: &Api, call: &Call, body: Incoming) -> Result<Answer, Status> {
+pub(super) async fn patch(api: &Arc<Api>, call: &Call, body: Incoming) -> Result<Answer, Status> {
     let mut options = call.write_options("PatchOptions")?;
     let applies = call.content_type == APPLY;
     check_manager_and_force(call, applies)?;
@@ -34,7 +36,7 @@ pub(super) async fn patch(api: &Api, call: &Call, body: Incoming) -> Result<Answ
         STRATEGIC => Patch::Strategic(value),
         _ => Patch::Apply { config: value, force: call.query.flag("force") },
     };
-    escalate::check_patch(api, call, &patch, &options).await?;
+    options.judge = escalate::judge(api, call);
     let written = api.registry().patch(&call.at, patch, &options).await?;
     answer_write(api, call, written, false)
 }

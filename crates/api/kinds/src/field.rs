@@ -108,6 +108,11 @@ impl Errors {
         self.push("FieldValueNotFound", path, format!("Not found: {}", shown(value)));
     }
 
+    /// Not found, and `detail` says what there is.
+    pub fn not_found_among(&mut self, path: &Path<'_>, value: &Value, detail: &str) {
+        self.push("FieldValueNotFound", path, format!("Not found: {}: {detail}", shown(value)));
+    }
+
     pub fn too_long(&mut self, path: &Path<'_>, max: usize) {
         self.push("FieldValueTooLong", path, format!("Too long: may not be more than {max} bytes"));
     }

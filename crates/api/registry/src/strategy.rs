@@ -32,6 +32,12 @@ pub trait Strategy: Send + Sync {
         Vec::new()
     }
 
+    /// Whether an update says its warnings, too: where generations are counted, only one that began a new one.
+    fn warns_again(&self, new: &Value, old: &Value) -> bool {
+        let generation = |object: &Value| object.pointer("/metadata/generation").and_then(Value::as_i64);
+        !self.counts_generations() || generation(new) != generation(old)
+    }
+
     /// How names of this kind are checked.
     fn name_rule(&self) -> NameRule {
         NameRule::Subdomain

@@ -191,7 +191,7 @@ impl Registry {
             let name = at.name.as_deref().unwrap_or_default();
             return Err(Status::invalid(&at.kind, name, errors.into_causes()));
         }
-        if at.subresource.is_none() {
+        if at.subresource.is_none() && strategy.warns_again(new, old) {
             warnings.extend(strategy.warnings(new));
         }
         admission::validate(&view, new, Some(old))

@@ -16,6 +16,10 @@ const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 impl Strategy for DaemonSets {
     fn default(&self, set: &mut Value) {
         fill(set, "status", empty_status());
+        // There before it is counted, so that whoever makes the set comes to own it.
+        if text(at(at(set, "metadata"), "annotations"), TEMPLATE_GENERATION).is_empty() {
+            set_generation(set, 0);
+        }
         let Some(spec) = open(set, "spec") else { return };
         fill(spec, "revisionHistoryLimit", 10);
         defaults::template(spec);

@@ -21,7 +21,7 @@ pub(super) mod warnings;
 use kedge_kinds::field::{Errors, Path};
 use serde_json::{Value, json};
 
-use super::fields::{at, fill, int, list, number, open, put, text};
+use super::fields::{at, int, list, number, open, put, text};
 use crate::strategy::{Selectable, Strategy};
 
 pub(super) struct Pods;
@@ -78,6 +78,11 @@ impl Strategy for Pods {
         let mut found = Vec::new();
         warnings::of_spec(&Path::root("spec"), at(pod, "spec"), &mut found);
         found
+    }
+
+    // Pods are changed by machines, and often.
+    fn warns_again(&self, _new: &Value, _old: &Value) -> bool {
+        false
     }
 
     fn selectable(&self) -> &'static [Selectable] {
@@ -151,10 +156,6 @@ fn addresses(pod: &mut Value) {
     } else if let Some(first) = list(status, "podIPs").first() {
         let first = text(first, "ip").to_owned();
         put(status, "podIP", first);
-    }
-    if list(status, "hostIPs").is_empty() && !text(status, "hostIP").is_empty() {
-        let one = json!([{"ip": text(status, "hostIP")}]);
-        fill(status, "hostIPs", one);
     }
 }
 

@@ -4,6 +4,7 @@ pub(super) mod addresses;
 pub(super) mod check;
 #[cfg(test)]
 mod tests;
+mod warnings;
 
 use kedge_kinds::field::Errors;
 use serde_json::{Value, json};
@@ -68,6 +69,10 @@ impl Strategy for Services {
 
     fn validate_status(&self, new: &Value, _old: &Value, errors: &mut Errors) {
         check::status(errors, new);
+    }
+
+    fn warnings(&self, service: &Value) -> Vec<String> {
+        warnings::of(service)
     }
 
     // Since v1.34 a service may start with a digit.

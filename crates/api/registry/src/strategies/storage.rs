@@ -8,6 +8,9 @@ use super::pod::volumes::csi_driver;
 use super::{amounts, names, volume, workload};
 use crate::strategy::Strategy;
 
+const TOKENS_IN_THE_OPEN: &str = "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to \
+    true to prevent possible logging of tokens in volume attributes";
+
 struct StorageClasses;
 struct Drivers;
 struct Nodes;
@@ -102,6 +105,16 @@ impl Strategy for Drivers {
                 &["Persistent", "Ephemeral"],
             );
         }
+    }
+
+    fn warnings(&self, driver: &Value) -> Vec<String> {
+        let spec = at(driver, "spec");
+        let careless = !list(spec, "tokenRequests").is_empty() && !has(spec, "serviceAccountTokenInSecrets");
+        careless.then(|| TOKENS_IN_THE_OPEN.to_owned()).into_iter().collect()
+    }
+
+    fn warns_again(&self, new: &Value, old: &Value) -> bool {
+        !same(at(at(new, "spec"), "tokenRequests"), at(at(old, "spec"), "tokenRequests"))
     }
 
     fn validate_update(&self, new: &Value, old: &Value, errors: &mut Errors) {

@@ -1,7 +1,7 @@
 //! Whether a Job makes sense, at creation and later.
 
 use kedge_kinds::field::{Errors, Path};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{NAME, OLD_NAME, OLD_UID, UID};
 use crate::strategies::fields::{at, flag, has, int, list, number, same, same_but, text, texts};
@@ -58,6 +58,11 @@ fn generated_labels(errors: &mut Errors, path: &Path<'_>, spec: &Value, metadata
             }
             Some(_) => {}
         }
+    }
+    let generated = json!({OLD_UID: uid, OLD_NAME: name, UID: uid, NAME: name});
+    let selector = at(spec, "selector");
+    if !names::selects(selector, &generated) {
+        errors.invalid(&Path::root("spec").child("selector"), selector, "`selector` not auto-generated");
     }
 }
 

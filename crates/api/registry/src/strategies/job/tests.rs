@@ -73,6 +73,16 @@ fn a_job_that_makes_no_sense_is_refused() {
             &["spec.template.spec.restartPolicy: Required value: valid values: \"OnFailure\", \"Never\""],
         ),
         (
+            "a selector of its own",
+            job(
+                json!({"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}}}),
+            ),
+            &[
+                "spec.selector: Invalid value: {\"matchLabels\":{\"a\":\"b\",\"batch.kubernetes.io/controller-uid\":\
+               \"11111111-2222-4333-8444-555555555555\"}}: `selector` not auto-generated",
+            ],
+        ),
+        (
             "index without number",
             job(json!({"completionMode": "Indexed", "parallelism": 1})),
             &["spec.completions: Required value: when completion mode is Indexed"],

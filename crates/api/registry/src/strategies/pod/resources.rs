@@ -1,5 +1,7 @@
 //! What containers and pods ask for and may use.
 
+use std::collections::BTreeSet;
+
 use kedge_kinds::field::{Errors, Path};
 use kedge_kinds::quantity::Quantity;
 use serde_json::{Map, Value};
@@ -154,8 +156,16 @@ fn claims(errors: &mut Errors, path: &Path<'_>, resources: &Value, spec: &Value)
         } else if !request.is_empty() {
             names::label(errors, &path.index(i).child("request"), request);
         }
-        if !list(spec, "resourceClaims").iter().any(|known| text(known, "name") == name) {
-            errors.not_found(&path.index(i), &name.into());
+        let known: BTreeSet<&str> =
+            list(spec, "resourceClaims").iter().map(|known| text(known, "name")).collect();
+        if !known.contains(name) {
+            let choice = if known.is_empty() {
+                " which is empty".to_owned()
+            } else {
+                format!(": {}", known.into_iter().collect::<Vec<_>>().join(", "))
+            };
+            let detail = format!("must be one of the names in pod.spec.resourceClaims{choice}");
+            errors.not_found_among(&path.index(i), &name.into(), &detail);
         }
     }
 }

@@ -147,11 +147,17 @@ fn label_keys(errors: &mut Errors, path: &Path<'_>, of: &Value, field: &str) {
     }
 }
 
+fn above_zero(errors: &mut Errors, path: &Path<'_>, value: i64) {
+    if value <= 0 {
+        errors.invalid(path, &value.into(), "must be greater than zero");
+    }
+}
+
 pub(super) fn spread(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
     let constraints = list(spec, "topologySpreadConstraints");
     for (i, constraint) in constraints.iter().enumerate() {
         let path = path.index(i);
-        names::positive(errors, &path.child("maxSkew"), number(constraint, "maxSkew"));
+        above_zero(errors, &path.child("maxSkew"), number(constraint, "maxSkew"));
         let (key, action) = (text(constraint, "topologyKey"), text(constraint, "whenUnsatisfiable"));
         if key.is_empty() {
             errors.required(&path.child("topologyKey"), "can not be empty");
@@ -168,7 +174,7 @@ pub(super) fn spread(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
         }
         if let Some(domains) = int(constraint, "minDomains") {
             let path = path.child("minDomains");
-            names::positive(errors, &path, domains);
+            above_zero(errors, &path, domains);
             if action != "DoNotSchedule" {
                 let detail =
                     format!("can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}");

@@ -140,6 +140,12 @@ fn a_pod_that_makes_no_sense_is_refused() {
             &["spec.containers[0].volumeMounts[0].name: Not found: \"v\""],
         ),
         (
+            "devices of no claim",
+            container(json!({"resources": {"claims": [{"name": "absent"}]}})),
+            &["spec.containers[0].resources.claims[0]: Not found: \"absent\": must be one of the names in \
+               pod.spec.resourceClaims which is empty"],
+        ),
+        (
             "request above limit",
             container(json!({"resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}})),
             &[
@@ -186,7 +192,7 @@ fn a_pod_that_makes_no_sense_is_refused() {
             "spreading",
             pod(json!({"containers": [{"name": "c", "image": "a"}], "topologySpreadConstraints": [{}]})),
             &[
-                "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than 0",
+                "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero",
                 "spec.topologySpreadConstraints[0].topologyKey: Required value: can not be empty",
                 "spec.topologySpreadConstraints[0].whenUnsatisfiable: Unsupported value: \"\": supported values: \
              \"DoNotSchedule\", \"ScheduleAnyway\"",
@@ -288,4 +294,5 @@ fn odd_pods_are_warned_about() {
             "spec.containers[0].ports[1]: duplicate port definition with spec.containers[0].ports[0]",
         ]
     );
+    assert!(!Pods.warns_again(&object, &container(json!({}))), "an update says nothing");
 }

@@ -1,6 +1,8 @@
 use serde_json::{Value, json};
 
-use crate::strategies::tests::{changes_refused_with, defaults_are, refused_with};
+use super::Services;
+use crate::strategies::tests::{changes_refused_with, created, defaults_are, refused_with};
+use crate::strategy::Strategy;
 
 fn service(spec: Value) -> Value {
     let mut whole = json!({
@@ -93,4 +95,34 @@ fn a_service_keeps_its_address() {
             ),
         ],
     );
+}
+
+#[test]
+fn what_a_service_ignores_is_warned_about() {
+    for (case, spec, expected) in [
+        ("usual", json!({}), &[][..]),
+        (
+            "external addresses",
+            json!({"externalIPs": ["192.0.2.1"]}),
+            &["spec.externalIPs is deprecated and may no longer be implemented in some clusters"],
+        ),
+        (
+            "headless",
+            json!({"clusterIP": "None", "externalIPs": ["192.0.2.1"], "sessionAffinity": "ClientIP"}),
+            &[
+                "spec.externalIPs is ignored for headless services",
+                "spec.SessionAffinity is ignored for headless services",
+            ],
+        ),
+        (
+            "a name that nobody asks for",
+            json!({"externalName": "a.test", "trafficDistribution": "PreferClose"}),
+            &[
+                "spec.externalName is ignored when spec.type is not \"ExternalName\"",
+                "spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"",
+            ],
+        ),
+    ] {
+        assert_eq!(Services.warnings(&created(service(spec))), expected, "{case}");
+    }
 }

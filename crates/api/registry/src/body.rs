@@ -39,7 +39,10 @@ fn version(kind: &Kind, object: &mut Value) -> Result<(), Status> {
             kind.kind
         )));
     }
-    let Some(other) = stranger(kind, object) else { return Ok(name_it(kind, object)) };
+    let Some(other) = stranger(kind, object) else {
+        name_it(kind, object);
+        return Ok(());
+    };
     if other.same_kind {
         return Err(Status::bad_request(format!(
             "the API version in the data ({}) does not match the expected API version ({})",
@@ -53,7 +56,10 @@ fn version(kind: &Kind, object: &mut Value) -> Result<(), Status> {
 /// A patch must leave the object what it was.
 pub(crate) fn version_of_patched(kind: &Kind, object: &mut Value) -> Result<(), Status> {
     match stranger(kind, object) {
-        None => Ok(name_it(kind, object)),
+        None => {
+            name_it(kind, object);
+            Ok(())
+        }
         Some(other) => Err(crate::patch::refused(&object.to_string(), &other.why)),
     }
 }

@@ -20,6 +20,8 @@ const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 /// How many objects of a collection are deleted at the same time.
 const AT_ONCE: usize = 64;
+/// The longest that a pod is waited for: clients can't read a time that lies beyond the year 9999.
+const LONGEST_GRACE: i64 = i32::MAX as i64;
 /// Namespaces without which there is no cluster.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
@@ -168,8 +170,8 @@ impl Registry {
             let (namespace, name) = key::parts(&at.kind, key.as_str());
             At { namespace: namespace.map(Into::into), name: Some(name.into()), ..at.clone() }
         };
-        let targets = found.iter().map(|(key, _)| target(key)).collect();
-        let gone = self.delete_each(targets, delete, options).await?;
+        let targets = found.iter().map(|(key, _)| (target(key), delete.clone())).collect();
+        let gone = self.delete_each(targets, options).await?;
         let shown = found.iter().zip(gone).filter(|(_, gone)| *gone);
         let items: Result<Vec<Bytes>, Status> = shown.map(|((_, entry), _)| self.served(at, entry)).collect();
         Ok(List { revision, continue_token: String::new(), remaining: None, items: Items::ready(items?) })
@@ -178,16 +180,15 @@ impl Registry {
     /// Deletes many at once, because each waits for the disk. Says of each whether it was this call that did it.
     pub(crate) async fn delete_each(
         &self,
-        targets: Vec<At>,
-        delete: &DeleteOptions,
+        targets: Vec<(At, DeleteOptions)>,
         options: &WriteOptions,
     ) -> Result<Vec<bool>, Status> {
         let mut gone = vec![false; targets.len()];
         let mut under_way = JoinSet::new();
         let mut targets = targets.into_iter().enumerate();
         loop {
-            for (index, at) in targets.by_ref().take(AT_ONCE.saturating_sub(under_way.len())) {
-                let (registry, delete, options) = (self.clone(), delete.clone(), options.clone());
+            for (index, (at, delete)) in targets.by_ref().take(AT_ONCE.saturating_sub(under_way.len())) {
+                let (registry, options) = (self.clone(), options.clone());
                 under_way.spawn(async move { (index, registry.delete(&at, &delete, &options).await) });
             }
             let Some(done) = under_way.join_next().await else { return Ok(gone) };
@@ -251,7 +252,7 @@ enum Grace {
 /// A pod's node winds it down; a repeated deletion may only shorten the time for it.
 fn grace(kind: &Kind, new: &mut Value, old: &Value, delete: &DeleteOptions, now: Timestamp) -> Grace {
     if !object::is_deleting(old) {
-        let seconds = strategy(kind).grace_seconds(old, delete.grace_seconds);
+        let seconds = strategy(kind).grace_seconds(old, delete.grace_seconds).min(LONGEST_GRACE);
         mark(new, old, now, seconds);
         return Grace::Seconds(seconds);
     }

@@ -33,6 +33,9 @@ pub use catalog::Catalog;
 pub use delete::Deleted;
 pub use list::{Items, List};
 pub use registry::{Found, Options, Registry, Written};
-pub use request::{At, DeleteOptions, FieldValidation, Judge, ListQuery, Patch, Propagation, User, VersionMatch, WatchQuery, WriteOptions};
+pub use request::{
+    At, DeleteOptions, FieldValidation, Judge, ListQuery, Patch, Propagation, User, VersionMatch, WatchQuery,
+    WriteOptions,
+};
 pub use strategy::Strategy;
 pub use watch::{WatchEvent, WatchKind, Watching};

@@ -11,9 +11,11 @@ use crate::object;
 
 pub(crate) use rules::validate;
 
-/// Kubernetes' times have whole seconds.
+/// Kubernetes' times have whole seconds and years of four digits.
 pub(crate) fn time(now: Timestamp) -> String {
-    Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
+    /// 0001-01-01T00:00:00Z; the last that there is lies in the year 9999.
+    const FIRST: i64 = -62_135_596_800;
+    Timestamp::from_second(now.as_second().max(FIRST)).unwrap_or(now).to_string()
 }
 
 /// Fills in a new object's metadata and returns the base that its name was generated from, if it was.

@@ -62,7 +62,8 @@ async fn the_servers_own_address_follows_it() {
     for address in ["10.0.0.1", "10.0.0.2"] {
         let api_address = Some((address.parse().unwrap(), 6443));
         let options = Options { namespace_worker: false, api_address, ..Options::default() };
-        let start = async || Registry::start(api.registry.store().clone(), api.clock.clone(), options.clone()).await;
+        let start =
+            async || Registry::start(api.registry.store().clone(), api.clock.clone(), options.clone()).await;
         start().await.unwrap();
         let before = api.registry.store().revision();
         start().await.unwrap();

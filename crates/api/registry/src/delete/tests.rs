@@ -93,6 +93,28 @@ async fn a_pod_gets_its_grace_which_only_shrinks() {
     assert_eq!(api.get("pods", "default", "p").await.unwrap_err().code, 404);
 }
 
+/// Times of five digits' years, or of none, make every client that reads the list of pods give up.
+#[tokio::test]
+async fn a_grace_without_end_leaves_a_time_that_can_be_read() {
+    let api = api().await;
+    let mut bound = pod("p");
+    bound["spec"]["nodeName"] = "n".into();
+    api.create("pods", "default", bound).await.unwrap();
+    for (asked, grace, stamp) in [
+        (i64::MAX, i64::from(i32::MAX), "2094-01-19T15:14:07Z"),
+        (5, 5, "2026-01-01T12:00:05Z"),
+        (i64::MIN, 0, "2026-01-01T12:00:00Z"),
+    ] {
+        let options = DeleteOptions { grace_seconds: Some(asked), ..Default::default() };
+        let metadata = api.delete_with("pods", "default", "p", options).await.unwrap()["metadata"].take();
+        assert_eq!(
+            (&metadata["deletionGracePeriodSeconds"], &metadata["deletionTimestamp"]),
+            (&json!(grace), &json!(stamp)),
+            "{asked}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_collection_goes_by_its_selector() {
     let api = api().await;

@@ -183,6 +183,7 @@ impl Registry {
             if self.inner().allocator.concerns(&at.kind) {
                 txn = self.inner().allocator.allocate(&snapshot, None, attempt.to_mut(), txn)?;
             }
+            failure::too_deep(&attempt)?;
             options.judge(None, &attempt)?;
             let encoded = encode(&attempt);
             if options.dry_run {

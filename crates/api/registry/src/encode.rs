@@ -4,6 +4,18 @@
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
+/// How many maps and lists of a stored object may be in each other: a little less than can be read again.
+pub(crate) const MAX_DEPTH: usize = 120;
+
+/// The value has more maps and lists in each other than this. Looks no deeper than it must.
+pub(crate) fn is_deeper(value: &Value, than: usize) -> bool {
+    match value {
+        Value::Array(items) => than == 0 || items.iter().any(|item| is_deeper(item, than - 1)),
+        Value::Object(fields) => than == 0 || fields.values().any(|field| is_deeper(field, than - 1)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
 /// An object's bytes without its resourceVersion, and where in them it belongs.
 #[derive(Clone, Debug)]
 pub(crate) struct Encoded {

@@ -1,7 +1,10 @@
-//! What a failure of the store means to a client. The only place that says so.
+//! What a failure of the store means to a client, and what it never gets to see. The only place that says so.
 
 use kedge_kinds::{Cause, Details, Kind, Reason, Status};
 use kedge_store::{Revision, StoreError, WatchEnd};
+use serde_json::Value;
+
+use crate::encode;
 
 pub(crate) const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
@@ -57,6 +60,15 @@ pub(crate) fn watch_end(end: WatchEnd, seen: Revision) -> Status {
         }
         WatchEnd::Stopped => Status::new(503, Reason::ServiceUnavailable, "the server is shutting down"),
     }
+}
+
+/// An object that could be written and not be read again.
+pub(crate) fn too_deep(object: &Value) -> Result<(), Status> {
+    if !encode::is_deeper(object, encode::MAX_DEPTH) {
+        return Ok(());
+    }
+    let most = encode::MAX_DEPTH;
+    Err(Status::bad_request(format!("the object has more than {most} maps and lists in each other")))
 }
 
 /// Kubernetes answers some failures with a bare 500: no reason, the message alone.

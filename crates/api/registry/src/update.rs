@@ -216,6 +216,7 @@ impl Registry {
                 self.inner().allocator.allocate(snapshot, Some(&live.object), &mut object, txn)?
             };
         }
+        failure::too_deep(&object)?;
         options.judge(Some(&live.object), &object)?;
         let encoded = encode(&object);
         if options.dry_run || (!done && encoded.equals(live.entry.bytes(), live.entry.modified().get())) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::encode;
+use super::{MAX_DEPTH, encode, is_deeper};
 
 #[test]
 fn leaves_the_revision_open() {
@@ -36,4 +36,14 @@ fn knows_what_is_stored_already() {
     let other = encode(&json!({"kind": "A", "metadata": {"name": "b"}}));
     assert!(!other.equals(&stored, 99));
     assert!(!encoded.equals(b"", 99));
+}
+
+#[test]
+fn what_may_be_stored_can_be_read() {
+    let nested = |depth: usize| (0..depth).fold(json!({}), |inner, _| json!({"a": inner}));
+    assert!(!is_deeper(&nested(MAX_DEPTH - 1), MAX_DEPTH));
+    assert!(is_deeper(&nested(MAX_DEPTH), MAX_DEPTH));
+    assert!(serde_json::from_slice::<Value>(&encode(&nested(MAX_DEPTH)).bytes).is_ok());
+    assert!(is_deeper(&json!({"a": [[1]], "b": 1}), 2));
+    assert!(!is_deeper(&json!({"a": [[1]], "b": 1}), 3));
 }

@@ -1,8 +1,12 @@
 //! JSON patch (RFC 6902) and JSON merge patch (RFC 7386), which know no schema.
 
+mod bounds;
+
 use json_patch::{AddOperation, PatchOperation, ReplaceOperation};
 use kedge_kinds::status::{Details, Reason, Status};
 use serde_json::Value;
+
+use self::bounds::Bounds;
 
 /// A patch is small; ten thousand operations in one are an attack or a mistake.
 const MAX_OPERATIONS: usize = 10_000;
@@ -27,6 +31,7 @@ pub fn json_patch(target: &Value, patch: &Value) -> Result<Value, Status> {
         ));
     }
     let mut object = target.clone();
+    let mut bounds = Bounds::new();
     for operation in operations {
         let operation: PatchOperation = serde_json::from_value(operation.clone()).map_err(|_| rejected())?;
         let operation = match operation {
@@ -38,6 +43,9 @@ pub fn json_patch(target: &Value, patch: &Value) -> Result<Value, Status> {
             }
             other => other,
         };
+        if !bounds.allow(&object, &operation) {
+            return Err(rejected());
+        }
         json_patch::patch(&mut object, std::slice::from_ref(&operation)).map_err(|_| rejected())?;
     }
     Ok(object)

@@ -67,3 +67,54 @@ fn merge_patches_follow_the_rfc() {
         assert_eq!(merged, result, "{target} + {patch}");
     }
 }
+
+fn nested(depth: usize) -> Value {
+    (0..depth).fold(json!("x"), |inner, _| json!({"a": inner}))
+}
+
+#[test]
+fn a_patch_builds_nothing_that_is_deeper_than_what_can_be_read() {
+    let object = json!({"data": {}});
+    let deep = |depth: usize| json!([{"op": "add", "path": "/data/a", "value": nested(depth)}]);
+    assert!(json_patch(&object, &deep(100)).is_ok());
+    assert_eq!(json_patch(&object, &deep(119)).unwrap_err().code, 422);
+    // Each round puts what there is below a new part.
+    let below = format!("/b{}", "/a".repeat(100));
+    let round = [
+        json!({"op": "add", "path": "/b", "value": nested(100)}),
+        json!({"op": "move", "from": "/data", "path": below}),
+        json!({"op": "move", "from": "/b", "path": "/data"}),
+    ];
+    assert!(json_patch(&object, &json!(round)).is_ok());
+    let rounds: Vec<Value> = round.iter().cycle().take(3000).cloned().collect();
+    assert_eq!(json_patch(&object, &json!(rounds)).unwrap_err().code, 422);
+    let copies: Vec<Value> = ["add", "copy", "move"]
+        .into_iter()
+        .zip(round)
+        .map(|(op, mut step)| {
+            step["op"] = op.into();
+            step
+        })
+        .cycle()
+        .take(3000)
+        .collect();
+    assert_eq!(json_patch(&object, &json!(copies)).unwrap_err().code, 422);
+}
+
+#[test]
+fn copies_add_up_to_little() {
+    let object = json!({"data": {"text": "x".repeat(1000)}});
+    let double = |times: usize| {
+        (0..times).map(|n| json!({"op": "copy", "from": "/data", "path": format!("/data/k{n}")}))
+    };
+    assert!(json_patch(&object, &double(8).collect()).is_ok());
+    assert_eq!(json_patch(&object, &double(40).collect()).unwrap_err().code, 422);
+    let wide = json!({"data": {"list": vec![0; 100_000]}});
+    let to_and_fro: Value = (0..10_000)
+        .map(|n| match n % 2 {
+            0 => json!({"op": "move", "from": "/data/list", "path": "/data/other"}),
+            _ => json!({"op": "move", "from": "/data/other", "path": "/data/list"}),
+        })
+        .collect();
+    assert_eq!(json_patch(&wide, &to_and_fro).unwrap_err().code, 422);
+}

@@ -77,7 +77,7 @@ pub(super) fn apply(text: &str, types: &mut Types) -> Result<(), TableError> {
                         kind.fields.get_mut(field_name).ok_or_else(|| bad("the type has no such field"))?;
                     match fact {
                         "atomic" => field.atomic = true,
-                        "granular" => field.atomic = false,
+                        "granular" => (field.granular, field.atomic) = (true, false),
                         "required" => field.required = true,
                         "optional" => field.required = false,
                         "set" => field.list = List::Set,

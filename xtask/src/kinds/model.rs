@@ -18,6 +18,8 @@ pub(super) struct Field {
     pub(super) required: bool,
     pub(super) list: List,
     pub(super) atomic: bool,
+    /// Merged field by field although its type is atomic elsewhere.
+    pub(super) granular: bool,
     pub(super) patch: Option<Patch>,
     pub(super) tag: u32,
     /// The numbers of the nested messages, outermost first, that hold this field where JSON has it inline.

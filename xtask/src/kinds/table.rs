@@ -89,6 +89,9 @@ fn line(json: &str, field: &Field) -> String {
     if field.atomic {
         line.push_str(" atomic");
     }
+    if field.granular {
+        line.push_str(" granular");
+    }
     if let Some(patch) = &field.patch {
         if patch.merge {
             line.push_str(" merge");

@@ -37,6 +37,8 @@ pub struct Field {
     pub list: ListType,
     /// A map or struct that apply treats as one value (`x-kubernetes-map-type: atomic`).
     pub atomic: bool,
+    /// Merged field by field here although its type is atomic elsewhere (`x-kubernetes-map-type: granular`).
+    pub granular: bool,
     /// How a strategic merge patch treats it.
     pub patch: PatchStrategy,
     /// The field's number in upstream's protobuf messages; 0 where it has none.
@@ -230,7 +232,11 @@ impl<'s> Node<'s> {
 
     /// Apply treats what stands here as one value.
     pub fn is_atomic(&self) -> bool {
-        self.field.is_some_and(|field| field.atomic) || self.object().is_some_and(|object| object.atomic)
+        match self.field {
+            Some(field) if field.granular => false,
+            Some(field) if field.atomic => true,
+            _ => self.object().is_some_and(|object| object.atomic),
+        }
     }
 
     /// How a strategic merge patch treats what stands here.

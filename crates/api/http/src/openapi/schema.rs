@@ -172,8 +172,9 @@ fn property(schemas: &Schemas, object: &ObjectType, field: &Field, style: Style)
             }
         }
     }
-    if field.atomic {
-        extra.insert("x-kubernetes-map-type".to_owned(), "atomic".into());
+    if field.atomic || field.granular {
+        let merged = if field.atomic { "atomic" } else { "granular" };
+        extra.insert("x-kubernetes-map-type".to_owned(), merged.into());
     }
     if let Some(key) = &field.patch.merge_key {
         extra.insert("x-kubernetes-patch-merge-key".to_owned(), key.to_string().into());

@@ -55,6 +55,7 @@ fn every_struct_is_as_upstream_describes_it() {
                 ("required", field.required == required.contains(&*field.name)),
                 ("list type", list_agrees(field, property)),
                 ("atomic", field.atomic == (property["x-kubernetes-map-type"] == "atomic")),
+                ("granular", field.granular == (property["x-kubernetes-map-type"] == "granular")),
                 (
                     "patch strategy",
                     strategy(field) == property["x-kubernetes-patch-strategy"].as_str().unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! Reads `table.txt`, which the generator in `xtask` writes. Lines:
 //! `K group/version plural Kind N|C [short=…] [cat=…] [verbs=letters] [stored=group/version] [sub=name:letters[:gv.Kind];…]`,
 //! `T type [atomic]`, and below it one line for each field, sorted: `name shape [number] [in=numbers] [required] [set|map=keys]
-//! [atomic] [merge] [retain] [replace] [key=…] [omit|keep|write]`. A shape is a letter, after any `[` (list of) and `{` (map of), or `@type`.
+//! [atomic|granular] [merge] [retain] [replace] [key=…] [omit|keep|write]`. A shape is a letter, after any `[` (list of) and `{` (map of), or `@type`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -68,6 +68,7 @@ fn field<'t>(line: &'t str, places: &HashMap<&str, TypeId>, texts: &mut Texts<'t
         required: false,
         list: ListType::Atomic,
         atomic: false,
+        granular: false,
         patch: PatchStrategy::default(),
         tag: 0,
         wire: match code.trim_start_matches(['[', '{']) {
@@ -86,6 +87,7 @@ fn field<'t>(line: &'t str, places: &HashMap<&str, TypeId>, texts: &mut Texts<'t
             "set" => field.list = ListType::Set,
             "map" => field.list = ListType::Map(value.split(',').map(|key| texts.get(key)).collect()),
             "atomic" => field.atomic = true,
+            "granular" => field.granular = true,
             "merge" => field.patch.merge = true,
             "retain" => field.patch.retain_keys = true,
             "replace" => field.patch.replace = true,
@@ -176,6 +178,7 @@ fn add_list_type<'t>(line: &'t str, schemas: &mut Schemas, texts: &mut Texts<'t>
         required,
         list: ListType::Atomic,
         atomic: false,
+        granular: false,
         patch: PatchStrategy::default(),
         tag,
         wire: Wire::Plain,

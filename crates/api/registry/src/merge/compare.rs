@@ -97,6 +97,12 @@ fn walk(node: Option<Node<'_>>, old: Option<&Value>, new: Option<&Value>) -> Par
         (Some(Value::Array(_)), Some(Value::Null)) => Some(&EMPTY_LIST),
         (_, new) => new.filter(|value| !value.is_null() || is_written_as_null(node)),
     };
+    let old = match (old, new) {
+        // The field was there before there was anything in it.
+        (Some(Value::Null), Some(Value::Object(_))) => Some(&*EMPTY_STRUCT),
+        (Some(Value::Null), Some(Value::Array(_))) => Some(&EMPTY_LIST),
+        (old, _) => old,
+    };
     if is_one_value(node) {
         return Part::leaf(old, new);
     }
@@ -254,11 +260,12 @@ static EMPTY_TEXT: Value = Value::String(String::new());
 static FALSE: Value = Value::Bool(false);
 static ZERO: LazyLock<Value> = LazyLock::new(|| Value::from(0));
 
-/// A time that Kubernetes writes even if there is none; whoever writes the object owns that too.
+/// A time, list or map that Kubernetes writes even if there is none; whoever writes the object owns that too.
 fn is_written_as_null(node: Option<Node<'_>>) -> bool {
     let field = node.and_then(|node| node.entered_by());
     field.is_some_and(|field| {
-        field.zero == Zero::Write && matches!(field.shape, Shape::Time | Shape::MicroTime)
+        let by_null = matches!(field.shape, Shape::Time | Shape::MicroTime | Shape::List(_) | Shape::Map(_));
+        field.zero == Zero::Write && by_null
     })
 }
 

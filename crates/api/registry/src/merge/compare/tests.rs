@@ -96,3 +96,30 @@ fn tells_changed_from_removed() {
         assert_eq!(got, (wrap(changed), wrap(removed)), "{case}");
     }
 }
+
+#[test]
+fn a_list_that_is_always_written_is_owned_with_its_item() {
+    let nodes = builtin().kind("storage.k8s.io", "v1", "csinodes").unwrap().node().unwrap();
+    let drivers = |drivers: Value| json!({"spec": {"drivers": drivers}});
+    let changed = |old: Option<Value>, new| compare(nodes, old.as_ref(), &new).changed.into_value();
+    let item = json!({"k:{\"name\":\"d\"}": {".": {}, "f:name": {}, "f:nodeID": {}, "f:topologyKeys": {}}});
+    for (case, old, new, expected) in [
+        ("made", None, json!([{"name": "d", "nodeID": "n", "topologyKeys": null}]), item.clone()),
+        (
+            "added where none was",
+            Some(drivers(Value::Null)),
+            json!([{"name": "d", "nodeID": "n", "topologyKeys": null}]),
+            item,
+        ),
+    ] {
+        assert_eq!(changed(old, drivers(new)), json!({"f:spec": {"f:drivers": expected}}), "{case}");
+    }
+}
+
+#[test]
+fn a_volume_names_its_claim_field_by_field() {
+    let volumes = builtin().kind("", "v1", "persistentvolumes").unwrap().node().unwrap();
+    let claim = |name: &str| json!({"spec": {"claimRef": {"name": name, "namespace": "n"}}});
+    let difference = compare(volumes, Some(&claim("a")), &claim("b"));
+    assert_eq!(difference.changed.into_value(), json!({"f:spec": {"f:claimRef": {"f:name": {}}}}));
+}

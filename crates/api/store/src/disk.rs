@@ -114,6 +114,16 @@ impl dyn DiskFile + '_ {
     }
 }
 
+/// Whether a file could not be opened or made for want of something that may be there again in a moment.
+pub(crate) fn is_scarce(error: &io::Error) -> bool {
+    // The library has no kinds for these, and Linux the same numbers everywhere.
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    is_full(error)
+        || error.kind() == io::ErrorKind::OutOfMemory
+        || matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
+}
+
 /// Whether an error means that there is no room, which an operator can mend while the store runs.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)

@@ -86,6 +86,10 @@ impl Embedded {
         self.counters.add_to(stats);
     }
 
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.sequencer.is_stopped()
+    }
+
     /// Takes no more writes, settles those taken, and waits for the threads. Blocks for about one sync.
     pub(crate) fn close(&self) {
         self.sequencer.close();

@@ -25,7 +25,8 @@ pub enum StoreError {
     Append { log: PathBuf, source: Arc<io::Error> },
     #[error("cannot sync {log}: nothing more is written until a restart")]
     Sync { log: PathBuf, source: Arc<io::Error> },
-    #[error("no space left for {log}: nothing was written")]
+    /// Room on the disk, or for the moment files or memory; the source says which.
+    #[error("no room to go on after {log}: nothing was written")]
     Full { log: PathBuf, source: Arc<io::Error> },
     #[error("{file} is damaged at byte {offset}: {why}")]
     Corrupt { file: PathBuf, offset: u64, why: Damage },

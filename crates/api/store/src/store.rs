@@ -103,6 +103,15 @@ impl Store {
         stats
     }
 
+    /// Whether it takes no more writes, because it was closed or because nobody knows what the disk holds.
+    pub fn is_stopped(&self) -> bool {
+        self.hub.is_stopped()
+            || match &*self.engine {
+                Engine::Memory(_) | Engine::Etcd(_) => false,
+                Engine::Embedded(embedded) => embedded.is_stopped(),
+            }
+    }
+
     /// Takes no more writes, settles those taken, and ends every watch. Reading goes on.
     pub async fn close(&self) {
         let engine = self.engine.clone();

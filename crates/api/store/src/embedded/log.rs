@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::folder::Folder;
 use crate::Revision;
-use crate::disk::{DiskFile, is_full};
+use crate::disk::{DiskFile, is_full, is_scarce};
 use crate::error::StoreError;
 use crate::format::{self, FILE_HEADER, FileHeader, FileKind, RECORD_HEADER};
 
@@ -22,6 +22,8 @@ pub(crate) struct Log {
     size: u64,
     /// Where the next record goes.
     at: u64,
+    /// The next segment may have its name already, so nothing more may go into this one.
+    ended: bool,
     /// The newest revision in the log.
     newest: Revision,
     /// Bytes appended since the log was last cut short.
@@ -47,7 +49,7 @@ impl Log {
         grown: u64,
     ) -> Self {
         let path = folder.segment(header.sequence);
-        Log { folder, segment_bytes, file, path, header, size, at, newest, grown }
+        Log { folder, segment_bytes, file, path, header, size, at, ended: false, newest, grown }
     }
 
     /// Begins a log in a folder that has none.
@@ -62,7 +64,7 @@ impl Log {
         let (file, size) = new_segment(&folder, segment_bytes, None, &header, 0)
             .map_err(|error| append_error(&path, error))?;
         let at = FILE_HEADER as u64;
-        Ok(Log { folder, segment_bytes, file, path, header, size, at, newest, grown: 0 })
+        Ok(Log { folder, segment_bytes, file, path, header, size, at, ended: false, newest, grown: 0 })
     }
 
     pub(crate) fn segment(&self) -> Segment {
@@ -75,17 +77,20 @@ impl Log {
     }
 
     pub(crate) fn fits(&self, record: &[u8]) -> bool {
-        self.at + (record.len().next_multiple_of(format::ALIGN)) as u64 <= self.size
+        !self.ended && self.at + (record.len().next_multiple_of(format::ALIGN)) as u64 <= self.size
     }
 
-    /// Ends the current segment and begins the next, in `spare` if there is one that can be written over.
+    /// Ends the current segment and begins the next, in `spare` if there is one that can be written over. After
+    /// [`StoreError::Full`] it can be tried again.
     pub(crate) fn rotate(&mut self, spare: Option<PathBuf>, room_for: usize) -> Result<Segment, StoreError> {
+        self.ended = true;
         let header = new_header(self.header.sequence + 1, self.newest);
         let (file, size) =
             new_segment(&self.folder, self.segment_bytes, spare.as_deref(), &header, room_for as u64)
-                .map_err(|error| append_error(&self.path, error))?;
+                .map_err(|error| failed(&self.path, is_scarce(&error), error))?;
         self.path = self.folder.segment(header.sequence);
         (self.file, self.header, self.size, self.at) = (file, header, size, FILE_HEADER as u64);
+        self.ended = false;
         Ok(self.segment())
     }
 
@@ -165,7 +170,10 @@ fn new_header(sequence: u64, revision: Revision) -> FileHeader {
 }
 
 fn append_error(log: &Path, error: io::Error) -> StoreError {
-    let full = is_full(&error);
+    failed(log, is_full(&error), error)
+}
+
+fn failed(log: &Path, full: bool, error: io::Error) -> StoreError {
     let (log, source) = (log.to_owned(), Arc::new(error));
     match full {
         true => StoreError::Full { log, source },

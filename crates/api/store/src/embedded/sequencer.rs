@@ -146,6 +146,10 @@ impl Sequencer {
         drop(waiting);
     }
 
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.inner.lock().stopped.is_some()
+    }
+
     pub(crate) fn close(&self) {
         self.inner.lock().stopped.get_or_insert(StoreError::Stopped { why: Stop::Closed });
         self.filled.notify_one();

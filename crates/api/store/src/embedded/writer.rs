@@ -62,7 +62,7 @@ impl Writer {
         self.hub.publish(after, std::mem::take(&mut batch.events), batch.commits);
     }
 
-    /// A full disk can be mended while we run, and nothing was written. After any other failure nobody knows what
+    /// A full disk can be mended while we run, files that are all in use are given back, and nothing was written. After any other failure nobody knows what
     /// the disk holds or will hold, so writing ends for good; reading goes on.
     fn fail(&self, batch: Batch, error: StoreError) {
         let for_good = !matches!(error, StoreError::Full { .. });

@@ -21,6 +21,8 @@ struct Plan {
     writes_left: AtomicI64,
     /// No write takes more than this; zero: no limit.
     most: AtomicU64,
+    /// Files that can still be opened or made; negative: no limit.
+    files_left: AtomicI64,
 }
 
 #[derive(Clone)]
@@ -34,7 +36,7 @@ struct FaultFile {
 impl FaultDisk {
     fn new() -> Self {
         let plan = Plan::default();
-        for limit in [&plan.syncs_left, &plan.room, &plan.writes_left] {
+        for limit in [&plan.syncs_left, &plan.room, &plan.writes_left, &plan.files_left] {
             limit.store(-1, Ordering::SeqCst);
         }
         FaultDisk(Arc::new(plan))
@@ -42,6 +44,11 @@ impl FaultDisk {
 
     fn options(&self) -> Options {
         Options { disk: Arc::new(self.clone()), ..small() }
+    }
+
+    fn another_file(&self) -> io::Result<()> {
+        // EMFILE
+        if spend(&self.0.files_left) { Ok(()) } else { Err(io::Error::from_raw_os_error(24)) }
     }
 
     fn wrap(&self, file: Box<dyn DiskFile>) -> Box<dyn DiskFile> {
@@ -59,9 +66,11 @@ fn spend(limit: &AtomicI64) -> bool {
 
 impl Disk for FaultDisk {
     fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        self.another_file()?;
         OsDisk.create(path).map(|file| self.wrap(file))
     }
     fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        self.another_file()?;
         OsDisk.open(path).map(|file| self.wrap(file))
     }
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -74,6 +83,7 @@ impl Disk for FaultDisk {
         OsDisk.list(dir)
     }
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.another_file()?;
         OsDisk.sync_dir(dir)
     }
 }
@@ -161,6 +171,7 @@ async fn a_failed_write_stops_the_store_and_its_half_is_not_there_after_a_restar
     disk.0.writes_left.store(-1, Ordering::SeqCst);
     let late = put(&store, "/registry/pods/ns/late", "x").await;
     assert!(matches!(late, Err(StoreError::Append { .. })), "{late:?}");
+    assert!(store.is_stopped(), "it says so");
     drop(store);
     assert_eq!(contents(&open(dir.path()).await), before);
 }
@@ -203,6 +214,30 @@ async fn a_full_disk_refuses_writes_until_there_is_room() {
         drop(store);
         let again = open(dir.path()).await;
         assert_eq!((contents(&again), again.revision()), (after, next), "{case}");
+    }
+}
+
+#[tokio::test]
+async fn a_lack_of_files_refuses_writes_until_there_are_some() {
+    // The segment cannot be made, or it is there and the folder cannot be opened to make its name durable.
+    for left in [0, 1] {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = FaultDisk::new();
+        let store = Store::open(dir.path(), disk.options()).await.unwrap();
+        put(&store, "/registry/pods/ns/before", "x").await.unwrap();
+        disk.0.files_left.store(left, Ordering::SeqCst);
+        let refused = put(&store, "/registry/pods/ns/large", &"y".repeat(100 << 10)).await;
+        assert!(matches!(refused, Err(StoreError::Full { .. })), "{left}: {refused:?}");
+        // What would still fit before the segment that may be there must not go there.
+        let refused = put(&store, "/registry/pods/ns/small", "y").await;
+        assert!(matches!(refused, Err(StoreError::Full { .. })), "{left}: {refused:?}");
+        assert!(!store.is_stopped(), "{left}");
+
+        disk.0.files_left.store(-1, Ordering::SeqCst);
+        put(&store, "/registry/pods/ns/small", "z").await.unwrap();
+        let after = contents(&store);
+        drop(store);
+        assert_eq!(contents(&open(dir.path()).await), after, "{left}");
     }
 }
 

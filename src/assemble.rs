@@ -16,9 +16,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing_subscriber::EnvFilter;
 
-use crate::kubeconfig;
 use crate::network::{Cidr, host_name, outward};
 use crate::settings::{Settings, StoreChoice};
+use crate::{kubeconfig, limits};
 
 pub(crate) const DATA_DIR: &str = "/var/lib/kedge";
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 6443);
@@ -56,8 +56,8 @@ pub(crate) fn log() {
         .init();
 }
 
-/// Runs until it is told to stop.
-pub(crate) async fn server(settings: Settings) -> Result<(), ServerError> {
+/// Runs until it is told to stop. `files` may be open at once.
+pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerError> {
     let clock = Clock::system();
     let data = settings.data_dir.clone().unwrap_or_else(|| PathBuf::from(DATA_DIR));
     let asked = settings.listen.unwrap_or(LISTEN);
@@ -69,7 +69,7 @@ pub(crate) async fn server(settings: Settings) -> Result<(), ServerError> {
     let pki = Pki::open(&data.join("pki"), &settings, listen, clock.clone())?;
     let store = open_store(&data, &settings).await?;
     let registry = Registry::start(store.clone(), clock, registry_options(&settings, listen)).await?;
-    let router = kedge_http::router(registry, http_options(&settings, &pki)?)?;
+    let router = kedge_http::router(registry, http_options(&settings, &pki, files)?)?;
     let tls = Tls::new(pki.serving.clone(), pki.authority.clients()?)?;
     let server = format!("https://{}", SocketAddr::new(reachable(listen.ip()), listen.port()));
     let kubeconfigs =
@@ -148,9 +148,11 @@ fn registry_options(settings: &Settings, listen: SocketAddr) -> kedge_registry::
     }
 }
 
-fn http_options(settings: &Settings, pki: &Pki) -> Result<kedge_http::Options, ServerError> {
+fn http_options(settings: &Settings, pki: &Pki, files: u64) -> Result<kedge_http::Options, ServerError> {
     let mut options = kedge_http::Options::new(pki.signing_key.clone());
     options.issuer = format!("https://kubernetes.default.svc.{}", domain(settings));
+    let room = u32::try_from(limits::connections(files)).unwrap_or(u32::MAX);
+    options.max_connections = options.max_connections.min(room);
     if let Some(reads) = settings.max_requests_inflight {
         options.max_reads_in_flight = reads;
     }

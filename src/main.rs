@@ -3,6 +3,7 @@
 mod assemble;
 mod command;
 mod kubeconfig;
+mod limits;
 mod network;
 mod settings;
 
@@ -39,8 +40,10 @@ fn server(flags: settings::Settings) -> Result<(), Box<dyn Error>> {
     // Huge pages make a nearly empty heap resident. Where they cannot be switched off, the server is only larger.
     let _kept = rustix::thread::disable_transparent_huge_pages(true);
     assemble::log();
+    // Shells and service managers give few by default, and each connection is one.
+    let files = limits::raise_files();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(assemble::server(settings))?;
+    runtime.block_on(assemble::server(settings, files))?;
     Ok(())
 }
 

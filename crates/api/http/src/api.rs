@@ -25,6 +25,8 @@ pub struct Options {
     pub static_tokens: HashMap<String, User>,
     pub max_reads_in_flight: usize,
     pub max_writes_in_flight: usize,
+    /// Beyond this, new connections wait in the kernel's queue.
+    pub max_connections: u32,
     /// Shown by `/version`.
     pub version: Version,
 }
@@ -45,6 +47,7 @@ impl Options {
             static_tokens: HashMap::new(),
             max_reads_in_flight: 400,
             max_writes_in_flight: 200,
+            max_connections: 10_000,
             version: Version {
                 git_version: concat!("v1.36.0+kedge", env!("CARGO_PKG_VERSION")).to_owned(),
                 git_commit: String::new(),
@@ -128,6 +131,10 @@ impl Api {
 
     pub(crate) fn stop(&self) {
         self.stopping.send_replace(true);
+    }
+
+    pub(crate) fn most_connections(&self) -> u32 {
+        self.options.max_connections
     }
 
     pub(crate) fn version(&self) -> &Version {

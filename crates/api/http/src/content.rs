@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
-use kedge_kinds::decode::{self, Media};
+use kedge_kinds::decode::{self, DecodeError, Media};
 use kedge_kinds::{Reason, Status};
 use kedge_registry::WriteOptions;
 use serde_json::Value;
@@ -51,14 +51,13 @@ async fn collect(mut body: Incoming) -> Result<Bytes, Status> {
 }
 
 /// The object in the body of a create or update.
-pub(crate) async fn object(call: &Call, body: Incoming, options: &mut WriteOptions) -> Result<Value, Status> {
+pub(crate) fn object(call: &Call, bytes: &Bytes, options: &mut WriteOptions) -> Result<Value, Status> {
     let media = media(call)?;
-    let bytes = read(body).await?;
     let expected = match (call.at.subresource.as_deref(), &call.at.kind) {
         (Some(sub), kind) => kind.subresource(sub).and_then(|sub| sub.speaks.as_ref()).map(|(_, kind)| kind),
         (None, _) => None,
     };
-    decode(media, &bytes, expected.unwrap_or(&call.at.kind.kind), options)
+    decode(media, bytes, expected.unwrap_or(&call.at.kind.kind), options)
 }
 
 /// The body of a delete.
@@ -82,30 +81,31 @@ fn media(call: &Call) -> Result<Media, Status> {
 fn decode(media: Media, bytes: &Bytes, expected: &str, options: &mut WriteOptions) -> Result<Value, Status> {
     match decode::body(bytes, media) {
         Ok(decoded) => {
-            options.duplicates = paths(decoded.duplicates);
+            options.duplicates = decoded.duplicates;
+            options.body = (media == Media::Json).then(|| bytes.clone());
             Ok(decoded.value)
         }
         Err(error) => Err(decode::unrecognized(expected, &error, bytes)),
     }
 }
 
-/// The decoder says `duplicate field "spec.replicas"`; the registry wants the place alone and words it itself.
-fn paths(duplicates: Vec<String>) -> Vec<String> {
-    let place = |said: &String| Some(said.strip_prefix("duplicate field \"")?.strip_suffix('"')?.to_owned());
-    duplicates.iter().map(|said| place(said).unwrap_or_else(|| said.clone())).collect()
-}
-
 /// A patch in JSON.
-pub(crate) fn json_patch(bytes: &Bytes) -> Result<Value, Status> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))
+pub(crate) fn json_patch(bytes: &Bytes, options: &mut WriteOptions) -> Result<Value, Status> {
+    match decode::body(bytes, Media::Json) {
+        Ok(decoded) => {
+            options.duplicates = decoded.duplicates;
+            Ok(decoded.value)
+        }
+        Err(DecodeError::Json(why)) => Err(Status::bad_request(format!("error decoding patch: {why}"))),
+        Err(error) => Err(Status::bad_request(format!("error decoding patch: {error}"))),
+    }
 }
 
 /// An applied configuration: YAML, of which JSON is a part.
 pub(crate) fn applied(bytes: &Bytes, options: &mut WriteOptions) -> Result<Value, Status> {
     match decode::body(bytes, Media::Yaml) {
         Ok(decoded) => {
-            options.duplicates = paths(decoded.duplicates);
+            options.duplicates = decoded.duplicates;
             Ok(decoded.value)
         }
         Err(error) => Err(Status::bad_request(format!("error decoding YAML: {error}"))),

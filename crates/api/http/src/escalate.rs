@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::api::Api;
 use crate::call::Call;
-use crate::rbac::{Ask, GROUP, MASTERS, Rule, What};
+use crate::rbac::{Ask, GROUP, Rule, What, is_master};
 
 #[derive(Clone, Copy)]
 enum Grant {
@@ -30,7 +30,7 @@ struct Author {
 /// out nor what others write meanwhile can hide anything from it. `None` for what grants nothing.
 pub(crate) fn judge(api: &Arc<Api>, call: &Call) -> Option<Judge> {
     let kind = &call.at.kind;
-    if &*kind.gv.group != GROUP || call.user.groups.iter().any(|group| group == MASTERS) {
+    if &*kind.gv.group != GROUP || is_master(&call.user) {
         return None;
     }
     let grant = match &*kind.plural {

@@ -6,7 +6,7 @@ use crate::answer::{self, Answer};
 use crate::api::Api;
 use crate::query::Query;
 
-/// What is looked at. All of them hold once the server answers at all, save the store, which can be closed.
+/// What is looked at. All of them hold once the server answers at all, save the store, which can stop for good.
 const CHECKS: [&str; 4] = ["ping", "log", "etcd", "poststarthook/rbac/bootstrap-roles"];
 
 /// `None` if the path is none of ours.
@@ -30,6 +30,7 @@ fn known(check: &str, ready: bool) -> bool {
 
 fn failing(api: &Api, check: &str) -> Option<&'static str> {
     match check {
+        "etcd" if api.registry().store().is_stopped() => Some("the store takes no more writes"),
         "shutdown" if api.is_stopping() => Some("process is shutting down"),
         _ => None,
     }

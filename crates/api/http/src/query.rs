@@ -137,6 +137,7 @@ impl Query {
             validation,
             user: user.clone(),
             duplicates: Vec::new(),
+            body: None,
             judge: None,
         })
     }

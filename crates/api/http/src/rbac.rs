@@ -13,7 +13,7 @@ use parking_lot::{Mutex, RwLock};
 pub(crate) use rule::{Ask, Rule, What};
 use serde_json::Value;
 
-pub(crate) const MASTERS: &str = "system:masters";
+const MASTERS: &str = "system:masters";
 pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// Where the four kinds lie in the store.
@@ -31,6 +31,11 @@ const SOURCES: [(Source, &str); 4] = [
     (Source::ClusterRoles, "/registry/clusterroles/"),
     (Source::ClusterBindings, "/registry/clusterrolebindings/"),
 ];
+
+/// Whether the user may do everything, whatever roles there are.
+pub(crate) fn is_master(user: &User) -> bool {
+    user.groups.iter().any(|group| group == MASTERS)
+}
 
 pub(crate) struct Rbac {
     store: Store,
@@ -53,7 +58,7 @@ impl Rbac {
     }
 
     pub(crate) fn allows(&self, user: &User, ask: &Ask<'_>) -> bool {
-        if user.groups.iter().any(|group| group == MASTERS) {
+        if is_master(user) {
             return true;
         }
         self.catch_up();
@@ -62,7 +67,7 @@ impl Rbac {
 
     /// Why the user may, for people; `None` if they may not.
     pub(crate) fn why(&self, user: &User, ask: &Ask<'_>) -> Option<String> {
-        if user.groups.iter().any(|group| group == MASTERS) {
+        if is_master(user) {
             return Some(String::new());
         }
         self.catch_up();
@@ -77,7 +82,7 @@ impl Rbac {
 
     /// Whether the user holds every permission in `rules` already, so that granting them raises nobody above them.
     pub(crate) fn covers(&self, user: &User, namespace: &str, rules: &[Rule]) -> bool {
-        if user.groups.iter().any(|group| group == MASTERS) {
+        if is_master(user) {
             return true;
         }
         let held = self.rules(user, namespace);

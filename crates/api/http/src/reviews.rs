@@ -4,6 +4,7 @@
 mod access;
 mod request;
 
+use bytes::Bytes;
 use kedge_kinds::Status;
 use kedge_registry::{At, User};
 use serde::de::DeserializeOwned;
@@ -12,7 +13,6 @@ use serde_json::{Map, Value, json};
 use crate::answer::{self, Answer};
 use crate::api::Api;
 use crate::call::Call;
-use crate::router::Incoming;
 use crate::{content, who};
 
 pub(crate) fn is_review(at: &At) -> bool {
@@ -20,9 +20,9 @@ pub(crate) fn is_review(at: &At) -> bool {
     token || matches!(&*at.kind.gv.group, "authentication.k8s.io" | "authorization.k8s.io")
 }
 
-pub(crate) async fn create(api: &Api, call: &Call, body: Incoming) -> Result<Answer, Status> {
+pub(crate) async fn create(api: &Api, call: &Call, body: Bytes) -> Result<Answer, Status> {
     let mut options = call.write_options("CreateOptions")?;
-    let mut object = content::object(call, body, &mut options).await?;
+    let mut object = content::object(call, &body, &mut options)?;
     let status = match &*call.at.kind.kind {
         "ServiceAccount" => request::token(api, call, &mut object, options.dry_run).await?,
         "TokenReview" => token_review(api, &object).await?,
@@ -88,7 +88,9 @@ async fn token_review(api: &Api, object: &Value) -> Result<Value, Status> {
     let own = [api.tokens().issuer().to_owned()];
     let audiences = if spec.audiences.is_empty() { &own[..] } else { &spec.audiences[..] };
     Ok(match who::bearer(api, &spec.token, audiences).await {
-        Ok(user) => json!({ "authenticated": true, "user": user_info(&user), "audiences": audiences }),
+        Ok((user, good_for)) => {
+            json!({ "authenticated": true, "user": user_info(&user), "audiences": good_for })
+        }
         Err(error) => json!({ "user": {}, "error": error }),
     })
 }

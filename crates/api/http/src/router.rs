@@ -25,7 +25,7 @@ use crate::call::{Call, Verb};
 use crate::query::Query;
 use crate::rbac::{Ask, What};
 use crate::who::Peer;
-use crate::{documents, health, media, metrics, path, verbs, who};
+use crate::{content, documents, health, media, metrics, path, rbac, verbs, who};
 
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 pub(crate) type Incoming = UnsyncBoxBody<Bytes, BoxError>;
@@ -58,6 +58,10 @@ impl Router {
     /// Ends every watch, so that connections can be closed; nothing else changes.
     pub fn stop(&self) {
         self.api.stop();
+    }
+
+    pub(crate) fn most_connections(&self) -> u32 {
+        self.api.most_connections()
     }
 
     pub(crate) fn now(&self) -> jiff::Timestamp {
@@ -146,7 +150,6 @@ async fn handle(
     let path = parts.uri.path();
     let query = Query::parse(parts.uri.query());
     let sender = who::authenticate(api, peer, &parts.headers).await?;
-    let inside = matches!(peer, Peer::Inside(_));
     let user = who::acting(api, sender, &parts.headers)?;
 
     let Some(place) = path::parse(path) else {
@@ -157,8 +160,6 @@ async fn handle(
     let verb = Verb::of(&parts.method, &place, &query).ok_or_else(verbs::method_not_allowed)?;
     let writes = verb.writes();
     let long = verb == Verb::Watch || place.subresource.as_deref().is_some_and(verbs::is_long);
-    let _permit = if long || inside { None } else { Some(api.limits().enter(writes).await?) };
-    let _counted = (!long).then(|| api.metrics().under_way(writes));
 
     let name = match &place.name {
         Some(name) => name,
@@ -183,6 +184,16 @@ async fn handle(
     labels.resource = kind.plural.clone();
     let call = Call::new(kind.clone(), place, verb, user, query, &parts.headers)?;
     labels.subresource = call.at.subresource.clone().unwrap_or_default();
+
+    // Whoever sends slowly holds up those of their own name only: all others' room is taken when the body is here.
+    let free = long || matches!(peer, Peer::Inside(_)) || rbac::is_master(&call.user);
+    let share = if free { None } else { Some(api.limits().share(writes, &call.user.name).await?) };
+    let body = if writes && !long { content::read(body).await? } else { Bytes::new() };
+    let _permit = match &share {
+        Some(share) => Some(share.enter().await?),
+        None => None,
+    };
+    let _counted = (!long).then(|| api.metrics().under_way(writes));
     verbs::answer(api, call, body).await
 }
 

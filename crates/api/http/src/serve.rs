@@ -1,14 +1,18 @@
 //! Sockets: accepts connections, speaks TLS and HTTP/1.1 or 2 on them, and lets them finish when told to stop.
 //! Knows nothing of the API but its router.
 
+mod preface;
+
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use kedge_pki::{Requested, Serving};
+use preface::Preface;
 use rustls::ServerConfig;
 use rustls::version::{TLS12, TLS13};
 use tokio::net::{TcpListener, TcpStream};
@@ -19,9 +23,9 @@ use tokio_rustls::server::TlsStream;
 use crate::router::Router;
 use crate::who::Peer;
 
-/// Beyond this, new connections wait in the kernel's queue.
-const CONNECTIONS: usize = 10_000;
 const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long a peer may say nothing at first.
+const FIRST_WORDS: Duration = Duration::from_secs(30);
 /// Also how long an idle HTTP/1 connection is kept; Kubernetes' clients expect about this.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(90);
 /// A peer that vanished without a word is noticed after this and another half of it.
@@ -61,7 +65,8 @@ impl Tls {
 /// Serves until `stop` turns true, then until what is under way has ended, within a grace period.
 pub async fn serve(listener: TcpListener, tls: Tls, router: Router, mut stop: watch::Receiver<bool>) {
     let acceptor = TlsAcceptor::from(tls.config);
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let most = router.most_connections();
+    let room = Arc::new(Semaphore::new(most as usize));
     loop {
         let Ok(permit) = room.clone().acquire_owned().await else { break };
         let stream = tokio::select! {
@@ -88,8 +93,7 @@ pub async fn serve(listener: TcpListener, tls: Tls, router: Router, mut stop: wa
     }
     drop(listener);
     router.stop();
-    let all = u32::try_from(CONNECTIONS).unwrap_or(u32::MAX);
-    if tokio::time::timeout(GRACE, room.acquire_many(all)).await.is_err() {
+    if tokio::time::timeout(GRACE, room.acquire_many(most)).await.is_err() {
         tracing::warn!("connections were still open at the end of the grace period");
     }
 }
@@ -131,33 +135,46 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ended = stop.wait_for(|stop| *stop).await;
 }
 
-async fn connection(stream: TlsStream<TcpStream>, router: Router, mut stop: watch::Receiver<bool>) {
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_headers(128);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_concurrent_streams(STREAMS)
-        .max_send_buf_size(SEND_BUFFER)
-        .max_header_list_size(64 * 1024)
-        .keep_alive_interval(PING_EVERY)
-        .keep_alive_timeout(PING_TIMEOUT);
+/// The handshake has settled which version of HTTP is spoken; who settled nothing speaks the old one.
+async fn connection(stream: TlsStream<TcpStream>, router: Router, stop: watch::Receiver<bool>) {
+    let new = stream.get_ref().1.alpn_protocol() == Some(b"h2");
     let service = TowerToHyperService::new(router);
-    let mut serving = std::pin::pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
-    let ended = tokio::select! {
-        ended = serving.as_mut() => Some(ended),
-        () = stopped(&mut stop) => None,
-    };
-    let ended = match ended {
-        Some(ended) => ended,
-        None => {
-            serving.as_mut().graceful_shutdown();
-            serving.await
-        }
+    let ended = if new {
+        let stream = TokioIo::new(Preface::new(stream, preface::HTTP2, FIRST_WORDS));
+        let mut builder = http2::Builder::new(TokioExecutor::new());
+        builder
+            .timer(TokioTimer::new())
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_concurrent_streams(STREAMS)
+            .max_send_buf_size(SEND_BUFFER)
+            .max_header_list_size(64 * 1024)
+            .keep_alive_interval(PING_EVERY)
+            .keep_alive_timeout(PING_TIMEOUT);
+        let serving = builder.serve_connection(stream, service);
+        until_stopped(serving, |serving| serving.graceful_shutdown(), stop).await
+    } else {
+        let stream = TokioIo::new(Preface::new(stream, 1, FIRST_WORDS));
+        let mut builder = http1::Builder::new();
+        builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_headers(128);
+        let serving = builder.serve_connection(stream, service).with_upgrades();
+        until_stopped(serving, |serving| serving.graceful_shutdown(), stop).await
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended badly");
     }
+}
+
+async fn until_stopped<F: Future>(
+    serving: F,
+    wind_down: impl FnOnce(Pin<&mut F>),
+    mut stop: watch::Receiver<bool>,
+) -> F::Output {
+    let mut serving = std::pin::pin!(serving);
+    tokio::select! {
+        ended = serving.as_mut() => return ended,
+        () = stopped(&mut stop) => {}
+    }
+    wind_down(serving.as_mut());
+    serving.await
 }

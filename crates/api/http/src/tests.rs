@@ -2,7 +2,9 @@
 
 mod access;
 mod bad_input;
+mod crowd;
 mod fuzz;
+mod grants;
 mod objects;
 mod socket;
 mod watch;

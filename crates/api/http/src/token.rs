@@ -116,13 +116,13 @@ impl Tokens {
             .map_err(|error| Status::internal(error.to_string()))
     }
 
-    /// Who the token speaks for, if it is good for one of `audiences`.
+    /// Who the token speaks for, and for which of `audiences` it is good; at least for one.
     pub(crate) async fn check(
         &self,
         registry: &Registry,
         token: &str,
         audiences: &[String],
-    ) -> Result<User, TokenError> {
+    ) -> Result<(User, Vec<String>), TokenError> {
         let claims = self.claims(token)?;
         let now = self.clock.now().as_second();
         if claims.exp <= now {
@@ -131,7 +131,9 @@ impl Tokens {
         if claims.nbf > now + LEEWAY_SECONDS {
             return Err(TokenError::TooEarly);
         }
-        if !claims.aud.iter().any(|audience| audiences.contains(audience)) {
+        let good_for: Vec<String> =
+            claims.aud.iter().filter(|audience| audiences.contains(audience)).cloned().collect();
+        if good_for.is_empty() {
             return Err(TokenError::Audience(claims.aud.clone()));
         }
         let private = &claims.private;
@@ -145,7 +147,7 @@ impl Tokens {
         if let (Some(node), None) = (&private.node, &private.pod) {
             still_there(registry, "nodes", "", node).await?;
         }
-        Ok(user(&claims))
+        Ok((user(&claims), good_for))
     }
 
     fn claims(&self, token: &str) -> Result<Arc<Claims>, TokenError> {

@@ -16,11 +16,10 @@ use crate::api::Api;
 use crate::call::{Call, Verb};
 use crate::media::Rendering;
 use crate::path::Place;
-use crate::router::Incoming;
 use crate::table::Table;
 use crate::{content, escalate, partial, reviews};
 
-pub(crate) async fn answer(api: &Arc<Api>, call: Call, body: Incoming) -> Result<Answer, Status> {
+pub(crate) async fn answer(api: &Arc<Api>, call: Call, body: Bytes) -> Result<Answer, Status> {
     if call.at.subresource.as_deref().is_some_and(is_long) {
         return on_a_node(api, &call).await;
     }
@@ -58,18 +57,18 @@ async fn get(api: &Api, call: &Call) -> Result<Answer, Status> {
     object(api, call, 200, found.bytes)
 }
 
-async fn create(api: &Arc<Api>, call: &Call, body: Incoming) -> Result<Answer, Status> {
+async fn create(api: &Arc<Api>, call: &Call, body: Bytes) -> Result<Answer, Status> {
     let mut options = call.write_options("CreateOptions")?;
     options.judge = escalate::judge(api, call);
-    let object = content::object(call, body, &mut options).await?;
+    let object = content::object(call, &body, &mut options)?;
     let written = api.registry().create(&call.at, object, &options).await?;
     answer_write(api, call, written, true)
 }
 
-async fn update(api: &Arc<Api>, call: &Call, body: Incoming) -> Result<Answer, Status> {
+async fn update(api: &Arc<Api>, call: &Call, body: Bytes) -> Result<Answer, Status> {
     let mut options = call.write_options("UpdateOptions")?;
     options.judge = escalate::judge(api, call);
-    let object = content::object(call, body, &mut options).await?;
+    let object = content::object(call, &body, &mut options)?;
     let written = api.registry().update(&call.at, object, &options).await?;
     answer_write(api, call, written, false)
 }

@@ -1,7 +1,7 @@
 //! Who are you: certificates, bearer tokens, nobody; and on whose behalf. Says who, never what they may.
 
 use http::HeaderMap;
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, HeaderValue};
 use jiff::Timestamp;
 use kedge_kinds::{Reason, Status};
 use kedge_registry::User;
@@ -56,21 +56,28 @@ pub(crate) async fn authenticate(api: &Api, peer: &Peer, headers: &HeaderMap) ->
     let Some((_, token)) = token.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")) else {
         return Err(unauthorized());
     };
-    bearer(api, token.trim(), &[api.tokens().issuer().to_owned()]).await.map_err(|why| {
+    let (user, _) = bearer(api, token.trim(), &[api.tokens().issuer().to_owned()]).await.map_err(|why| {
         tracing::debug!(%why, "refused a bearer token");
         unauthorized()
-    })
+    })?;
+    Ok(user)
 }
 
-/// The user of a token; the error is for people.
-pub(crate) async fn bearer(api: &Api, token: &str, audiences: &[String]) -> Result<User, String> {
+/// The user of a token, and for which of `audiences` it is good; the error is for people.
+pub(crate) async fn bearer(
+    api: &Api,
+    token: &str,
+    audiences: &[String],
+) -> Result<(User, Vec<String>), String> {
     if let Some(user) = api.static_token(token) {
-        return Ok(user);
+        // It says nothing of audiences, so it is good for us alone.
+        let own = api.tokens().issuer();
+        return match audiences.iter().any(|audience| audience == own) {
+            true => Ok((user, vec![own.to_owned()])),
+            false => Err("the token is not for any of these audiences".to_owned()),
+        };
     }
-    match api.tokens().check(api.registry(), token, audiences).await {
-        Ok(user) => Ok(user),
-        Err(error) => Err(error.to_string()),
-    }
+    api.tokens().check(api.registry(), token, audiences).await.map_err(|error| error.to_string())
 }
 
 fn anonymous() -> User {
@@ -83,31 +90,40 @@ fn anonymous() -> User {
 
 const EXTRA: &str = "impersonate-extra-";
 
+/// A header that cannot be read is refused, never taken for one that is not there.
+fn text(value: &HeaderValue) -> Result<&str, Status> {
+    std::str::from_utf8(value.as_bytes())
+        .map_err(|_| Status::bad_request("an Impersonate header is not UTF-8"))
+}
+
 /// The user that the request is to be carried out as: the one who sent it, or the one it names in `Impersonate-*`.
 pub(crate) fn acting(api: &Api, sender: User, headers: &HeaderMap) -> Result<User, Status> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
-    let name = text("impersonate-user");
-    let uid = text("impersonate-uid");
+    if !headers.keys().any(|name| name.as_str().starts_with("impersonate-")) {
+        return Ok(sender);
+    }
+    let name = headers.get("impersonate-user").map(text).transpose()?;
+    let uid = headers.get("impersonate-uid").map(text).transpose()?;
     let groups: Vec<String> = headers
         .get_all("impersonate-group")
         .iter()
-        .filter_map(|value| value.to_str().ok().map(str::to_owned))
-        .collect();
+        .map(|value| text(value).map(str::to_owned))
+        .collect::<Result<_, _>>()?;
     let extras: Vec<(String, String)> = headers
         .iter()
-        .filter_map(|(key, value)| {
-            let key = key.as_str().strip_prefix(EXTRA)?;
+        .filter_map(|(key, value)| Some((key.as_str().strip_prefix(EXTRA)?, value)))
+        .map(|(key, value)| {
             let key = percent_decode_str(key).decode_utf8_lossy().into_owned();
-            Some((key, value.to_str().ok()?.to_owned()))
+            Ok((key, text(value)?.to_owned()))
         })
-        .collect();
-    if name.is_empty() {
-        if uid.is_empty() && groups.is_empty() && extras.is_empty() {
+        .collect::<Result<_, Status>>()?;
+    let Some(name) = name.filter(|name| !name.is_empty()) else {
+        if name.is_none() && uid.is_none() && groups.is_empty() && extras.is_empty() {
             return Ok(sender);
         }
         let asked = "impersonating groups, a UID or extra fields needs a user to impersonate as well";
         return Err(Status::bad_request(asked));
-    }
+    };
+    let uid = uid.unwrap_or("");
 
     let account = name.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split_once(':'));
     match account {

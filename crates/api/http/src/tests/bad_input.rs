@@ -249,12 +249,3 @@ async fn bad_input_is_refused_in_words_and_stores_nothing() {
     }
     assert_eq!(server.registry.store().revision(), before, "something was stored");
 }
-
-#[tokio::test]
-async fn a_flood_is_told_to_come_back() {
-    let server = Server::with(|options| options.max_reads_in_flight = 0).await;
-    let someone = server.stranger.for_peer(crate::Peer::Nobody);
-    let got = send(&someone, request("GET", MAPS, &[], "")).await;
-    assert_eq!(got.failure(), "429 TooManyRequests: Too many requests, please try again later.");
-    assert_eq!(got.headers["retry-after"], "1");
-}

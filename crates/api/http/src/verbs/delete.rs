@@ -1,5 +1,6 @@
 //! `delete` and `deletecollection`: what to do with dependents and when, from the query or from a body, the body first.
 
+use bytes::Bytes;
 use kedge_kinds::{Cause, Status};
 use kedge_registry::{DeleteOptions, Propagation, WriteOptions};
 use serde_json::Value;
@@ -9,35 +10,33 @@ use crate::api::Api;
 use crate::call::Call;
 use crate::content;
 use crate::query::{dry_run_not_supported, invalid, not_supported};
-use crate::router::Incoming;
 
-pub(super) async fn delete(api: &Api, call: &Call, body: Incoming) -> Result<Answer, Status> {
+pub(super) async fn delete(api: &Api, call: &Call, body: Bytes) -> Result<Answer, Status> {
     let mut options = call.write_options("DeleteOptions")?;
-    let (delete, orphan) = wanted(call, body, &mut options).await?;
+    let (delete, orphan) = wanted(call, &body, &mut options)?;
     let deleted = api.registry().delete(&call.at, &delete, &options).await?;
     // Other deletions that take a while answer 200: clients have come to rely on it.
     let code = if deleted.still_there && orphan == Some(false) { 202 } else { 200 };
     super::object(api, call, code, deleted.bytes)
 }
 
-pub(super) async fn delete_collection(api: &Api, call: &Call, body: Incoming) -> Result<Answer, Status> {
+pub(super) async fn delete_collection(api: &Api, call: &Call, body: Bytes) -> Result<Answer, Status> {
     let mut options = call.write_options("DeleteOptions")?;
-    let (delete, _) = wanted(call, body, &mut options).await?;
+    let (delete, _) = wanted(call, &body, &mut options)?;
     let list = api.registry().delete_collection(&call.at, &call.query.list()?, &delete, &options).await?;
     super::list::answer(api, call, list)
 }
 
 /// What the client wants, and what it said in the old way about dependents.
-async fn wanted(
+fn wanted(
     call: &Call,
-    body: Incoming,
+    bytes: &Bytes,
     options: &mut WriteOptions,
 ) -> Result<(DeleteOptions, Option<bool>), Status> {
-    let bytes = content::read(body).await?;
     if bytes.is_empty() {
         return from_query(call);
     }
-    let object = content::delete_options(call, &bytes, options)?;
+    let object = content::delete_options(call, bytes, options)?;
     let number = |value: Option<&Value>| value.and_then(Value::as_i64);
     let text = |value: Option<&Value>| {
         value.and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use kedge_kinds::{Cause, Reason, Status};
 use kedge_registry::Patch;
 
@@ -10,7 +11,6 @@ use crate::answer::Answer;
 use crate::api::Api;
 use crate::call::Call;
 use crate::query::invalid;
-use crate::router::Incoming;
 use crate::{content, escalate};
 
 const JSON: &str = "application/json-patch+json";
@@ -18,7 +18,7 @@ const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 
-pub(super) async fn patch(api: &Arc<Api>, call: &Call, body: Incoming) -> Result<Answer, Status> {
+pub(super) async fn patch(api: &Arc<Api>, call: &Call, bytes: Bytes) -> Result<Answer, Status> {
     let mut options = call.write_options("PatchOptions")?;
     let applies = call.content_type == APPLY;
     check_manager_and_force(call, applies)?;
@@ -28,8 +28,12 @@ pub(super) async fn patch(api: &Arc<Api>, call: &Call, body: Incoming) -> Result
         );
         return Err(Status::new(415, Reason::UnsupportedMediaType, message));
     }
-    let bytes = content::read(body).await?;
-    let value = if applies { content::applied(&bytes, &mut options)? } else { content::json_patch(&bytes)? };
+    let decode = if applies { content::applied } else { content::json_patch };
+    let value = decode(&bytes, &mut options)?;
+    if call.content_type == JSON {
+        // Its keys are those of operations, not of the object.
+        options.duplicates.iter_mut().for_each(|said| said.insert_str(0, "json patch "));
+    }
     let patch = match call.content_type.as_str() {
         JSON => Patch::Json(value),
         MERGE => Patch::Merge(value),

@@ -25,7 +25,7 @@ mod names;
 mod namespace;
 mod network_policy;
 mod node;
-mod pod;
+pub(crate) mod pod;
 mod priority_class;
 mod quota;
 mod replica_set;

@@ -3,6 +3,7 @@
 
 pub(crate) mod binding;
 pub(crate) mod eviction;
+mod resize;
 pub(crate) mod scale;
 
 use kedge_kinds::Kind;
@@ -34,7 +35,7 @@ pub(crate) fn confine(kind: &Kind, part: &str, new: &mut Value, old: &Value) {
         "status" | "approval" => object::carry(object::as_map(new), sent.get("status"), "status"),
         "finalize" => take(new, &sent, &["spec", "finalizers"]),
         "ephemeralcontainers" => take(new, &sent, &["spec", "ephemeralContainers"]),
-        "resize" => resize(new, &sent),
+        "resize" => resize::confine(new, &sent),
         _ => {}
     }
 }
@@ -42,27 +43,6 @@ pub(crate) fn confine(kind: &Kind, part: &str, new: &mut Value, old: &Value) {
 fn take(new: &mut Value, sent: &Value, [part, field]: &[&str; 2]) {
     let value = object::at(sent, &[part, field]);
     object::carry(object::map_mut(new, part), value, field);
-}
-
-/// Only the resources of containers that are there, and how a change of them is to be met.
-fn resize(new: &mut Value, sent: &Value) {
-    for list in ["containers", "initContainers"] {
-        let Some(containers) =
-            new.get_mut("spec").and_then(|spec| spec.get_mut(list)).and_then(Value::as_array_mut)
-        else {
-            continue;
-        };
-        let wanted = object::at(sent, &["spec", list]).and_then(Value::as_array);
-        for container in containers {
-            let name = object::text(container, &["name"]).to_owned();
-            let wanted = wanted.and_then(|all| all.iter().find(|one| object::text(one, &["name"]) == name));
-            if let Some(wanted) = wanted {
-                for field in ["resources", "resizePolicy"] {
-                    object::carry(object::as_map(container), wanted.get(field), field);
-                }
-            }
-        }
-    }
 }
 
 pub(crate) fn validate(part: &str, new: &Value, old: &Value, errors: &mut Errors) {
@@ -91,35 +71,8 @@ pub(crate) fn validate(part: &str, new: &Value, old: &Value, errors: &mut Errors
                 }
             }
         }
-        "resize" => {
-            let (now, before) = (quality(new), quality(old));
-            if now != before {
-                let detail = "Pod QOS Class may not change as a result of resizing";
-                errors.invalid(&spec, &before.into(), detail);
-            }
-        }
+        "resize" => resize::validate(new, old, errors),
         _ => {}
-    }
-}
-
-/// A pod's class of service: everything limited, nothing asked for, or something between.
-fn quality(pod: &Value) -> &'static str {
-    let mut any = false;
-    let mut all = true;
-    for list in ["containers", "initContainers"] {
-        for container in object::at(pod, &["spec", list]).and_then(Value::as_array).into_iter().flatten() {
-            for resource in ["cpu", "memory"] {
-                let request = object::at(container, &["resources", "requests", resource]);
-                let limit = object::at(container, &["resources", "limits", resource]);
-                any |= request.is_some() || limit.is_some();
-                all &= limit.is_some() && request.is_none_or(|request| Some(request) == limit);
-            }
-        }
-    }
-    match (any, all) {
-        (false, _) => "BestEffort",
-        (true, true) => "Guaranteed",
-        (true, false) => "Burstable",
     }
 }
 

@@ -184,6 +184,9 @@ impl Registry {
                 if strategy.counts_generations() && part != "binding" {
                     metadata::count_generation(new, old);
                 }
+                if matches!(part, "ephemeralcontainers" | "resize") {
+                    strategy.validate(new, &mut errors);
+                }
                 subresource::validate(part, new, old, &mut errors);
             }
         }

@@ -1,6 +1,8 @@
 //! What a write costs in the registry, over a store in memory. Not run with the others: figures only mean something
 //! in a release build on a quiet machine. `cargo test --release -p kedge-registry --test speed -- --ignored --nocapture`
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail where it stands")]
+
 use std::time::{Duration, Instant};
 
 use kedge_clock::Clock;

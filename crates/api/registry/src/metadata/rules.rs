@@ -10,6 +10,8 @@ use crate::strategy::NameRule;
 
 /// All annotations of an object together.
 const ANNOTATIONS_MAX: usize = 256 * 1024;
+/// One such value, and no typed client can read the list that it is in.
+const NO_TEXT: &str = "must be a string";
 const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
 
 pub(crate) fn validate(kind: &Kind, rule: NameRule, object: &Value, errors: &mut Errors) {
@@ -61,8 +63,13 @@ fn labels(path: &Path<'_>, object: &Value, errors: &mut Errors) {
         for wrong in names::qualified_name(key) {
             errors.invalid(&path, &key.as_str().into(), &wrong);
         }
-        for wrong in names::label_value(value.as_str().unwrap_or_default()) {
-            errors.invalid(&path, value, &wrong);
+        match value.as_str() {
+            Some(text) => {
+                for wrong in names::label_value(text) {
+                    errors.invalid(&path, value, &wrong);
+                }
+            }
+            None => errors.invalid(&path, value, NO_TEXT),
         }
     }
 }
@@ -75,7 +82,10 @@ fn annotations(path: &Path<'_>, object: &Value, errors: &mut Errors) {
         for wrong in names::qualified_name(&key.to_lowercase()) {
             errors.invalid(&path, &key.as_str().into(), &wrong);
         }
-        size += key.len() + value.as_str().map_or(0, str::len);
+        match value.as_str() {
+            Some(text) => size += key.len() + text.len(),
+            None => errors.invalid(&path, value, NO_TEXT),
+        }
     }
     if size > ANNOTATIONS_MAX {
         errors.too_long(&path, ANNOTATIONS_MAX);

@@ -26,6 +26,11 @@ use crate::strategy::{Selectable, Strategy};
 
 pub(super) struct Pods;
 
+/// The pod's quality of service, as it follows from what it asks for.
+pub(crate) fn quality(pod: &Value) -> &'static str {
+    quality::class(at(pod, "spec"))
+}
+
 impl Strategy for Pods {
     fn default(&self, pod: &mut Value) {
         defaults::pod(pod);
@@ -33,7 +38,7 @@ impl Strategy for Pods {
     }
 
     fn prepare_create(&self, pod: &mut Value) {
-        let class = quality::class(at(pod, "spec"));
+        let class = quality(pod);
         put(pod, "status", json!({"phase": "Pending", "qosClass": class}));
         if !list(at(pod, "spec"), "schedulingGates").is_empty()
             && let Some(status) = open(pod, "status")

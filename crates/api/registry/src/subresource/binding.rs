@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::registry::{Registry, Written};
 use crate::request::{At, WriteOptions};
 use crate::update::Outcome;
-use crate::{encode, failure, metadata, object};
+use crate::{body, encode, failure, metadata, object};
 
 /// `POST …/pods/{name}/binding` and `POST …/bindings`.
 pub(crate) async fn create(
@@ -15,6 +15,12 @@ pub(crate) async fn create(
     binding: Value,
     options: &WriteOptions,
 ) -> Result<Written, Status> {
+    let catalog = registry.catalog();
+    let kind =
+        catalog.by_kind("", "v1", "Binding").ok_or_else(|| Status::internal("bindings are not served"))?;
+    let mut warnings = Vec::new();
+    // Its labels and annotations become the pod's, so they must be what labels and annotations are.
+    let binding = body::accept(&At { kind: kind.clone(), ..at.clone() }, binding, options, &mut warnings)?;
     let sent = object::meta_text(&binding, "name");
     let name = at.name.as_deref().unwrap_or(sent);
     if !sent.is_empty() && sent != name {
@@ -30,7 +36,6 @@ pub(crate) async fn create(
     if node.is_empty() {
         return Err(failure::bare("target.name: Required value"));
     }
-    let catalog = registry.catalog();
     let pods = catalog.kind("", "v1", "pods").ok_or_else(|| Status::internal("pods are not served"))?;
     // Nothing of what a binding changes is anybody's in `managedFields`, and it raises no generation.
     let pod =
@@ -50,7 +55,7 @@ pub(crate) async fn create(
         .await?;
     let success =
         json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
-    Ok(Written { bytes: encode::plain(&success), created: true, ..written })
+    Ok(Written { bytes: encode::plain(&success), created: true, warnings, ..written })
 }
 
 fn bind(pod: &mut Value, name: &str, node: &str, binding: &Value, now: &str) -> Result<(), Status> {

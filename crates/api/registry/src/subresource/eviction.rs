@@ -3,6 +3,7 @@
 use kedge_kinds::selector::LabelSelector;
 use kedge_kinds::{Cause, Details, Kind, Reason, Status};
 use kedge_store::{Draft, Expect, StoreError, Txn};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::create::ATTEMPTS;
@@ -26,12 +27,8 @@ pub(crate) async fn create(
     if !sent.is_empty() && sent != name {
         return Err(Status::bad_request("name in URL does not match name in Eviction object"));
     }
-    let delete = delete_options(&eviction);
-    let tried = object::at(&eviction, &["deleteOptions", "dryRun"]).and_then(Value::as_array);
-    let options = &WriteOptions {
-        dry_run: options.dry_run || tried.is_some_and(|all| !all.is_empty()),
-        ..options.clone()
-    };
+    let (delete, tried) = asked(&eviction)?;
+    let options = &WriteOptions { dry_run: options.dry_run || tried, ..options.clone() };
     let pod_at = At { subresource: None, ..at.clone() };
     let live = registry.live(&pod_at).await?.ok_or_else(|| Status::not_found(&at.kind, name))?;
     if !is_free(&live.object) {
@@ -48,21 +45,43 @@ pub(crate) async fn create(
     })
 }
 
-fn delete_options(eviction: &Value) -> DeleteOptions {
-    let options = eviction.get("deleteOptions").cloned().unwrap_or_default();
-    let text =
-        |path: &[&str]| Some(object::text(&options, path)).filter(|text| !text.is_empty()).map(str::to_owned);
-    DeleteOptions {
-        grace_seconds: options.get("gracePeriodSeconds").and_then(Value::as_i64),
-        propagation: match object::text(&options, &["propagationPolicy"]) {
-            "Orphan" => Some(Propagation::Orphan),
-            "Foreground" => Some(Propagation::Foreground),
-            "Background" => Some(Propagation::Background),
+/// The part of an Eviction that says how to delete. A precondition that can't be read must not be taken for none.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Asked {
+    grace_period_seconds: Option<i64>,
+    propagation_policy: Option<String>,
+    preconditions: Option<Preconditions>,
+    dry_run: Option<Vec<String>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Preconditions {
+    uid: Option<String>,
+    resource_version: Option<String>,
+}
+
+fn asked(eviction: &Value) -> Result<(DeleteOptions, bool), Status> {
+    let asked = eviction.get("deleteOptions").filter(|options| !options.is_null());
+    let asked = asked.map(Asked::deserialize).transpose().map_err(|error| {
+        Status::bad_request(format!("Eviction in version \"v1\" cannot be handled as a Eviction: {error}"))
+    })?;
+    let Asked { grace_period_seconds, propagation_policy, preconditions, dry_run } =
+        asked.unwrap_or_default();
+    let Preconditions { uid, resource_version } = preconditions.unwrap_or_default();
+    let delete = DeleteOptions {
+        grace_seconds: grace_period_seconds,
+        propagation: match propagation_policy.as_deref() {
+            Some("Orphan") => Some(Propagation::Orphan),
+            Some("Foreground") => Some(Propagation::Foreground),
+            Some("Background") => Some(Propagation::Background),
             _ => None,
         },
-        uid: text(&["preconditions", "uid"]),
-        resource_version: text(&["preconditions", "resourceVersion"]),
-    }
+        uid: uid.filter(|uid| !uid.is_empty()),
+        resource_version: resource_version.filter(|version| !version.is_empty()),
+    };
+    Ok((delete, dry_run.is_some_and(|all| !all.is_empty())))
 }
 
 /// A pod that has ended, has not begun or is going anyway disturbs no budget.

@@ -79,6 +79,26 @@ async fn a_pod_is_bound_once() {
 }
 
 #[tokio::test]
+async fn what_is_posted_has_the_shape_of_its_kind() {
+    let api = api().await;
+    api.create("pods", "default", pod("p")).await.unwrap();
+    let before = api.get("pods", "default", "p").await.unwrap();
+    let target = json!({"name": "n"});
+    for (resource, body, code) in [
+        ("pods/binding", json!({"metadata": {"labels": {"l": 7}}, "target": target}), 400),
+        ("pods/binding", json!({"metadata": {"annotations": {"a": {"b": "c"}}}, "target": target}), 400),
+        ("pods/binding", json!({"metadata": {"labels": ["l"]}, "target": target}), 400),
+        ("pods/binding", json!({"metadata": {"labels": {"l": "no label!"}}, "target": target}), 422),
+        ("pods/binding", json!({"kind": "Pod", "target": target}), 400),
+        ("pods/eviction", json!({"deleteOptions": {"preconditions": {"uid": 5}}}), 400),
+        ("pods/eviction", json!({"deleteOptions": {"gracePeriodSeconds": "5"}}), 400),
+    ] {
+        assert_eq!(post(&api, resource, "p", body.clone()).await.unwrap_err().code, code, "{body}");
+    }
+    assert_eq!(api.get("pods", "default", "p").await.unwrap(), before);
+}
+
+#[tokio::test]
 async fn an_eviction_asks_the_budget() {
     let api = api().await;
     let mut running = labelled(pod("p"), json!({"app": "p"}));
@@ -141,6 +161,26 @@ async fn ephemeral_containers_come_and_never_change() {
 }
 
 #[tokio::test]
+async fn ephemeral_containers_are_checked_as_others_are() {
+    let api = api().await;
+    api.create("pods", "default", pod("p")).await.unwrap();
+    let at = api.at("pods/ephemeralcontainers", "default", "p");
+    for (container, said) in [
+        (json!({"name": "BAD NAME!!", "image": "a"}), "a lowercase RFC 1123 label must consist of"),
+        (json!({"name": "d", "image": ""}), "spec.ephemeralContainers[0].image: Required value"),
+        (json!({"name": "c", "image": "a"}), "spec.ephemeralContainers[0].name: Duplicate value: \"c\""),
+        (
+            json!({"name": "d", "image": "a", "ports": [{"containerPort": 80}]}),
+            "cannot be set for an Ephemeral Container",
+        ),
+    ] {
+        let patch = Patch::Strategic(json!({"spec": {"ephemeralContainers": [container]}}));
+        let status = api.registry.patch(&at, patch, &write()).await.unwrap_err();
+        assert!(status.code == 422 && status.message.contains(said), "{}", status.message);
+    }
+}
+
+#[tokio::test]
 async fn a_resize_changes_resources_alone() {
     let api = api().await;
     let mut object = pod("p");
@@ -165,6 +205,20 @@ async fn a_resize_changes_resources_alone() {
         "{}",
         status.message
     );
+    for (resources, said) in [
+        (json!({"requests": {"foo bar": "-5"}}), "must be greater than or equal to 0"),
+        (
+            json!({"requests": {"example.com/gpu": "1"}}),
+            "spec: Forbidden: only cpu and memory resources are mutable",
+        ),
+        (
+            json!({"requests": {"cpu": null, "memory": "1Gi"}}),
+            "spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed",
+        ),
+    ] {
+        let status = api.registry.patch(&at, resize(resources), &write()).await.unwrap_err();
+        assert!(status.code == 422 && status.message.contains(said), "{}", status.message);
+    }
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 //! Knows the schema and nothing about what the fields mean.
 
 use kedge_kinds::check::{Mode, check};
+use kedge_kinds::decode::{Media, strict_issues};
 use kedge_kinds::{Kind, Status};
 use serde_json::{Value, json};
 
@@ -129,7 +130,7 @@ pub(crate) fn shape(
     if let Some(wrong) = found.errors.first() {
         return Err(refuse(&wrong.message));
     }
-    let said = complaints(&found.unknown, &options.duplicates);
+    let said = complaints(&found.unknown, options);
     match options.validation {
         FieldValidation::Strict if !said.is_empty() => {
             Err(refuse(&format!("strict decoding error: {}", said.join(", "))))
@@ -142,20 +143,13 @@ pub(crate) fn shape(
     }
 }
 
-fn complaints(unknown: &[String], duplicates: &[String]) -> Vec<String> {
-    let (no_unknown, no_duplicates) = (unknown.is_empty(), duplicates.is_empty());
-    let unknown = unknown.iter().map(|path| format!("unknown field {path:?}"));
-    let duplicates = duplicates.iter().map(|path| format!("duplicate field {path:?}"));
-    let mut all: Vec<String> = duplicates.chain(unknown).collect();
-    // Both lists are in their own order; only together do they need one.
-    if !no_duplicates && !no_unknown {
-        all.sort_by(|a, b| path_of(a).cmp(path_of(b)));
+fn complaints(unknown: &[String], options: &WriteOptions) -> Vec<String> {
+    if unknown.is_empty() && options.duplicates.is_empty() {
+        return Vec::new();
     }
-    all
-}
-
-fn path_of(complaint: &str) -> &str {
-    complaint.split_once(" field ").map_or(complaint, |(_, path)| path)
+    // YAML and patches have no order that both kinds of complaint could be put in.
+    let (bytes, media) = options.body.as_deref().map_or((&[][..], Media::Yaml), |body| (body, Media::Json));
+    strict_issues(bytes, media, options.duplicates.clone(), unknown)
 }
 
 /// The namespace of the path is the object's; one that differs is refused.

@@ -3,13 +3,21 @@
 
 mod autoscaler;
 
-use kedge_kinds::Kind;
+use std::sync::Arc;
+
 use kedge_kinds::check::{Mode, check};
+use kedge_kinds::{Kind, builtin};
 use serde_json::{Map, Value};
 
 /// Objects of this kind have another form on disk than the one that it serves.
 pub(crate) fn is_needed(kind: &Kind) -> bool {
     kind.gv != kind.stored_as
+}
+
+/// The same kind in its other version.
+pub(crate) fn counterpart(kind: &Kind) -> Option<&'static Kind> {
+    let same = |other: &&Arc<Kind>| other.kind == kind.kind && other.stored_as == kind.stored_as;
+    builtin().kinds.iter().filter(same).find(|other| other.gv != kind.gv).map(|other| &**other)
 }
 
 /// From the version that `kind` serves to the one that is stored.
@@ -47,7 +55,7 @@ fn convert(kind: &Kind, mut object: Value, direction: Direction) -> Value {
         }
     }
     // What one version always writes and the other never does follows from their schemas.
-    let target = kedge_kinds::builtin().by_kind(&to.group, &to.version, &kind.kind);
+    let target = builtin().by_kind(&to.group, &to.version, &kind.kind);
     if let Some(node) = target.and_then(|target| target.node()) {
         check(node, &mut object, Mode::Whole);
     }

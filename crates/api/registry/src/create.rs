@@ -119,14 +119,18 @@ impl Registry {
             subresource: subresource.unwrap_or_default(),
             now: self.inner().clock.now(),
         };
-        if !convert::is_needed(&at.kind) {
-            return managed::update(node, old, object, &who);
+        if convert::is_needed(&at.kind) {
+            let mut served = convert::to_served(&at.kind, object.clone());
+            let old = old.map(|old| convert::to_served(&at.kind, old.clone()));
+            managed::update(node, old.as_ref(), &mut served, &who);
+            let managers = object::meta(&served, "managedFields").cloned();
+            object::carry(object::meta_mut(object), managers.as_ref(), "managedFields");
+        } else {
+            managed::update(node, old, object, &who);
         }
-        let mut served = convert::to_served(&at.kind, object.clone());
-        let old = old.map(|old| convert::to_served(&at.kind, old.clone()));
-        managed::update(node, old.as_ref(), &mut served, &who);
-        let managers = object::meta(&served, "managedFields").cloned();
-        object::carry(object::meta_mut(object), managers.as_ref(), "managedFields");
+        if let Some(old) = old {
+            disown_in_other_version(&at.kind, old, object);
+        }
     }
 
     /// Metadata, admission, the kind's own preparation, validation. Returns the generated name's base, if it has one.
@@ -274,6 +278,16 @@ fn taken(at: &At, name: &str, generated: bool) -> Status {
         status.message.push_str(", the server was not able to generate a unique name for the object");
     }
     status
+}
+
+/// One value may stand in another field in the kind's other version; who wrote that one loses it there.
+fn disown_in_other_version(kind: &Kind, old: &Value, object: &mut Value) {
+    let Some(other) = convert::counterpart(kind) else { return };
+    let version = other.gv.to_string();
+    let Some(node) = other.node().filter(|_| managed::has_owner_in(object, &version)) else { return };
+    let before = convert::to_served(other, old.clone());
+    let after = convert::to_served(other, object.clone());
+    managed::lose_in(node, &version, &before, &after, object);
 }
 
 #[cfg(test)]

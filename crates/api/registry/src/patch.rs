@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::merge::{self, managed};
 use crate::registry::{Registry, Written};
-use crate::request::{At, Patch, WriteOptions};
+use crate::request::{At, FieldValidation, Patch, WriteOptions};
 use crate::strategies::strategy;
 use crate::update::{Live, Outcome};
 use crate::{body, convert, failure, object, subresource};
@@ -51,6 +51,10 @@ impl Registry {
             .is_some_and(|managers| managers.as_array().is_some_and(|m| !m.is_empty()))
         {
             return Err(Status::bad_request("metadata.managedFields must be nil"));
+        }
+        if options.validation == FieldValidation::Strict && !options.duplicates.is_empty() {
+            let why = format!("error strict decoding YAML: {}", options.duplicates.join(", "));
+            return Err(Status::bad_request(why));
         }
         body::applied(at, config)?;
         let version = at.kind.gv.to_string();

@@ -42,8 +42,10 @@ pub struct WriteOptions {
     pub manager: String,
     pub validation: FieldValidation,
     pub user: User,
-    /// Paths of keys that the decoder saw twice.
+    /// What the decoder says of keys that it saw twice: `duplicate field "spec.replicas"`.
     pub duplicates: Vec<String>,
+    /// The whole object's JSON as it was sent: complaints come in its order.
+    pub body: Option<bytes::Bytes>,
     /// Has the last word on what would be stored.
     pub judge: Option<Judge>,
 }

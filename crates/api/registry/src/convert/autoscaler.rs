@@ -1,5 +1,7 @@
 //! autoscaling/v1 knows one measure, the CPU's use; everything else that v2 can say travels in annotations of v1.
 
+mod behavior;
+
 use serde_json::{Map, Value, json};
 
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
@@ -23,7 +25,7 @@ pub(super) fn from_v1(object: &mut Map<String, Value>) {
             spec.insert("metrics".to_owned(), all.into());
         }
         if let Some(behavior) = behavior {
-            spec.insert("behavior".to_owned(), behavior);
+            spec.insert("behavior".to_owned(), behavior::read(behavior));
         }
     }
     let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) else { return };
@@ -58,7 +60,7 @@ pub(super) fn to_v1(object: &mut Map<String, Value>) {
             }
         }
         notes.push((METRICS, some_list(rest)));
-        notes.push((BEHAVIOR, spec.remove("behavior")));
+        notes.push((BEHAVIOR, spec.remove("behavior").map(|behavior| behavior::noted(&behavior))));
     }
     if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) {
         let mut rest = Vec::new();

@@ -42,6 +42,11 @@ fn autoscalers_survive_both_ways() {
     let served = to_served(kind, v2.clone());
     assert_eq!(served["spec"]["targetCPUUtilizationPercentage"], 80);
     assert_eq!(served["spec"].get("metrics"), None);
+    assert_eq!(
+        served["metadata"]["annotations"]["autoscaling.alpha.kubernetes.io/behavior"],
+        "{\"ScaleDown\":{\"Policies\":null,\"SelectPolicy\":null,\"StabilizationWindowSeconds\":5,\"Tolerance\":null},\
+         \"ScaleUp\":null}"
+    );
     assert_eq!(to_stored(kind, served), v2);
 }
 

@@ -97,7 +97,12 @@ async fn unknown_fields_are_refused_or_told() {
         "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: \
          unknown field \"dada\", unknown field \"metadata.lables\""
     );
-    let options = WriteOptions { duplicates: vec!["data.x".to_owned()], ..write() };
+    let sent = r#"{"dada": 1, "data": {"x": "", "x": ""}, "metadata": {"name": "a", "lables": {}}}"#;
+    let options = WriteOptions {
+        duplicates: vec!["duplicate field \"data.x\"".to_owned()],
+        body: Some(bytes::Bytes::from_static(sent.as_bytes())),
+        ..write()
+    };
     let written = api.registry.create(&at, object, &options).await.unwrap();
     assert_eq!(
         written.warnings,

@@ -48,6 +48,20 @@ pub fn update(node: Node<'_>, old: Option<&Value>, new: &mut Value, who: &Who<'_
     put_managed_fields(new, entries);
 }
 
+/// Whether somebody's fields are those of `version`.
+pub fn has_owner_in(object: &Value, version: &str) -> bool {
+    let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+    entries.into_iter().flatten().any(|entry| entry.get("apiVersion").is_some_and(|used| used == version))
+}
+
+/// After [`update`] in one version of a kind: whoever wrote another `version` loses what changed there. `before` and
+/// `after` are in that version, `node` is its schema, and `object` has the `managedFields`.
+pub fn lose_in(node: Node<'_>, version: &str, before: &Value, after: &Value, object: &mut Value) {
+    let Some(mut entries) = Entries::decode(take_managed_fields(object)) else { return };
+    entries.lose_in(version, &compare::compare(node, Some(before), after));
+    put_managed_fields(object, entries);
+}
+
 /// Merges an applied configuration into the live object. Gives the merged object with its `managedFields`, or 409 with
 /// one cause for each field that another manager owns with another value.
 pub fn apply(

@@ -78,3 +78,43 @@ async fn apply_makes_merges_and_conflicts() {
     let status = api.registry.patch(&at, kindless, &by("one")).await.unwrap_err();
     assert_eq!((status.code, &*status.message), (400, "invalid object type: /v1, Kind="));
 }
+
+#[tokio::test]
+async fn what_a_patch_says_twice_is_told_or_refused() {
+    let api = api().await;
+    api.registry.create(&api.at("configmaps", "default", ""), config_map("c"), &write()).await.unwrap();
+    let at = api.at("configmaps", "default", "c");
+    let patch = || Patch::Merge(json!({"data": {"x": "2"}, "dada": 1}));
+    let twice =
+        |options| WriteOptions { duplicates: vec!["duplicate field \"data.x\"".to_owned()], ..options };
+    let status = api.registry.patch(&at, patch(), &twice(strictly())).await.unwrap_err();
+    assert_eq!(status.code, 422);
+    let end = "strict decoding error: duplicate field \"data.x\", unknown field \"dada\"";
+    assert!(status.message.ends_with(end), "{}", status.message);
+    let written = api.registry.patch(&at, patch(), &twice(write())).await.unwrap();
+    assert_eq!(written.warnings, ["duplicate field \"data.x\"", "unknown field \"dada\""]);
+}
+
+#[tokio::test]
+async fn an_owner_of_one_version_loses_what_changes_in_another() {
+    let api = api().await;
+    let at = |version: &str, name| {
+        api.at(&format!("autoscaling/{version}/horizontalpodautoscalers"), "default", name)
+    };
+    let cpu = json!({"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}});
+    let object = json!({
+        "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"},
+        "spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"},
+                 "metrics": [{"type": "Resource", "resource": cpu}]},
+    });
+    api.registry.create(&at("v2", ""), object, &by("one")).await.unwrap();
+    let patch = Patch::Merge(json!({"spec": {"targetCPUUtilizationPercentage": 70}}));
+    let written = api.registry.patch(&at("v1", "h"), patch, &by("two")).await.unwrap();
+    let patched: Value = serde_json::from_slice(&written.bytes).unwrap();
+    let owned = |manager: &str| {
+        let entries = patched["metadata"]["managedFields"].as_array().unwrap();
+        entries.iter().find(|entry| entry["manager"] == manager).unwrap()["fieldsV1"]["f:spec"].clone()
+    };
+    assert_eq!(owned("one").get("f:metrics"), None);
+    assert_eq!(owned("two"), json!({"f:targetCPUUtilizationPercentage": {}}));
+}

@@ -199,6 +199,15 @@ impl Entries {
         self.0.retain(|entry| !entry.fields.is_empty());
     }
 
+    /// The same for the entries of one version.
+    pub(super) fn lose_in(&mut self, version: &str, difference: &Difference) {
+        for entry in self.0.iter_mut().filter(|entry| entry.api_version == version) {
+            entry.fields.subtract(&difference.changed);
+            entry.fields.subtract(&difference.removed);
+        }
+        self.0.retain(|entry| !entry.fields.is_empty());
+    }
+
     /// Folds the oldest `Update` entries of each version into one until there are few enough.
     pub(super) fn cap(&mut self) {
         let updaters = self.0.iter().filter(|entry| entry.operation == Operation::Update).count();

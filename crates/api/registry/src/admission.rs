@@ -97,6 +97,10 @@ impl View<'_> {
         self.snapshot.get(&format!("/registry/{prefix}/{name}")).map(parse).transpose()
     }
 
+    fn has(&self, prefix: &str, name: &str) -> bool {
+        self.snapshot.get(&format!("/registry/{prefix}/{name}")).is_some()
+    }
+
     /// All objects under a prefix. For kinds of which there are few.
     fn all(&self, prefix: &str) -> Result<Vec<Value>, Status> {
         self.snapshot.range(&format!("/registry/{prefix}/"), None).map(|(_, entry)| parse(entry)).collect()

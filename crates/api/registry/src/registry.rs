@@ -78,6 +78,7 @@ impl Registry {
     /// Opens the API on a store and makes what every cluster has, if it isn't there yet.
     pub async fn start(store: Store, clock: Clock, options: Options) -> Result<Self, Status> {
         let registry = Self::bare(store, clock, options);
+        Pins::sweep(&registry.inner, registry.inner.clock.clone(), |inner| &inner.pins);
         bootstrap::run(&registry).await?;
         if registry.inner.options.namespace_worker {
             namespaces::spawn(&registry);

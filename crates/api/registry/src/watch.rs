@@ -132,7 +132,8 @@ impl Watching {
     pub fn seen(&self) -> Revision {
         match &self.initial {
             Some(_) => Revision::ZERO,
-            None => self.events.seen(),
+            // Who watches from a revision that is still to come has, as far as it goes, seen everything before it.
+            None => self.events.seen().max(self.after),
         }
     }
 

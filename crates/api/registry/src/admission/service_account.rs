@@ -31,6 +31,14 @@ impl Plugin for ServiceAccount {
             };
         }
         let account = if named.is_empty() { "default" } else { &named };
+        // The `default` account is on its way in a namespace that was made a moment ago.
+        let namespace = view.at.namespace.as_deref().unwrap_or_default();
+        if account != "default" && !view.has("serviceaccounts", &format!("{namespace}/{account}")) {
+            let why = format!(
+                "error looking up service account {namespace}/{account}: serviceaccount {account:?} not found"
+            );
+            return Err(forbidden(&view.at.kind, pod, &why));
+        }
         let spec = object::map_mut(pod, "spec");
         spec.insert("serviceAccountName".to_owned(), account.into());
         spec.insert("serviceAccount".to_owned(), account.into());

@@ -24,6 +24,19 @@ async fn a_pod_gets_an_account_a_priority_and_patience() {
         spec["tolerations"].as_array().unwrap().iter().map(|one| &one["key"]).collect();
     assert_eq!(tolerated, ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]);
 
+    let mut other = pod("o");
+    other["spec"]["serviceAccountName"] = "absent".into();
+    let status = api.create("pods", "default", other.clone()).await.unwrap_err();
+    assert_eq!(
+        (status.code, &*status.message),
+        (
+            403,
+            "pods \"o\" is forbidden: error looking up service account default/absent: serviceaccount \"absent\" not found"
+        )
+    );
+    api.create("serviceaccounts", "default", json!({"metadata": {"name": "absent"}})).await.unwrap();
+    assert_eq!(api.create("pods", "default", other).await.unwrap()["spec"]["serviceAccount"], "absent");
+
     let mut critical = pod("q");
     critical["spec"]["priorityClassName"] = "system-node-critical".into();
     critical["spec"]["tolerations"] = json!([{"operator": "Exists"}]);

@@ -24,6 +24,7 @@ async fn from_the_start_from_now_and_from_a_revision() {
     assert_eq!(told(&mut elsewhere), "");
     assert_eq!(told(&mut future), "");
     assert_eq!(since.seen(), api.registry.store().revision());
+    assert_eq!(future.seen().to_string(), "999999", "a bookmark never goes back");
     let status = api.watch("configmaps", "default", query("abc")).await.err().unwrap();
     assert_eq!(status.code, 500);
 }

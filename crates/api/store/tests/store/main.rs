@@ -10,6 +10,7 @@ mod faults;
 mod log;
 mod model;
 mod powerloss;
+mod watchers;
 
 use std::path::Path;
 use std::time::Duration;

@@ -91,7 +91,7 @@ fn decode(media: Media, bytes: &Bytes, expected: &str, options: &mut WriteOption
 
 /// A patch in JSON.
 pub(crate) fn json_patch(bytes: &Bytes, options: &mut WriteOptions) -> Result<Value, Status> {
-    match decode::body(bytes, Media::Json) {
+    match decode::patch(bytes) {
         Ok(decoded) => {
             options.duplicates = decoded.duplicates;
             Ok(decoded.value)

@@ -61,6 +61,11 @@ pub fn body(bytes: &[u8], media: Media) -> Result<Decoded, DecodeError> {
     }
 }
 
+/// Reads a patch in JSON, which may be a list of operations.
+pub fn patch(bytes: &[u8]) -> Result<Decoded, DecodeError> {
+    json::read_any(bytes)
+}
+
 /// Puts what strict decoding finds into the order of the document, as upstream tells it: each issue is
 /// `unknown field "…"` or `duplicate field "…"`.
 pub fn strict_issues(bytes: &[u8], media: Media, duplicates: Vec<String>, unknown: &[String]) -> Vec<String> {

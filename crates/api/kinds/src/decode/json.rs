@@ -10,8 +10,7 @@ use serde_json::{Map, Number, Value};
 use super::{DecodeError, Decoded};
 
 pub(super) fn read(bytes: &[u8]) -> Result<Decoded, DecodeError> {
-    let mut seen = Seen { duplicates: Vec::new(), order: None };
-    let value = run(bytes, &mut seen).map_err(|error| DecodeError::Json(in_gos_words(&error, bytes)))?;
+    let Decoded { value, duplicates } = read_any(bytes)?;
     let value = match value {
         // Go reads null into any struct and leaves it empty.
         Value::Null => Value::Object(Map::new()),
@@ -32,6 +31,13 @@ pub(super) fn read(bytes: &[u8]) -> Result<Decoded, DecodeError> {
             return Err(DecodeError::Json(message));
         }
     }
+    Ok(Decoded { value, duplicates })
+}
+
+/// Reads what need be no object.
+pub(super) fn read_any(bytes: &[u8]) -> Result<Decoded, DecodeError> {
+    let mut seen = Seen { duplicates: Vec::new(), order: None };
+    let value = run(bytes, &mut seen).map_err(|error| DecodeError::Json(in_gos_words(&error, bytes)))?;
     Ok(Decoded { value, duplicates: seen.duplicates })
 }
 

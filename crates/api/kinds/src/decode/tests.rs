@@ -113,3 +113,10 @@ proptest::proptest! {
         let _ = unrecognized("Pod", &DecodeError::NoProtobuf, &bytes);
     }
 }
+
+#[test]
+fn a_patch_may_be_a_list() {
+    let decoded = patch(br#"[{"op": "test", "op": "remove", "path": "/a"}]"#).unwrap();
+    assert_eq!(decoded.value, serde_json::json!([{"op": "remove", "path": "/a"}]));
+    assert_eq!(decoded.duplicates, ["duplicate field \"[0].op\""]);
+}

@@ -15,8 +15,8 @@ use crate::registry::{Registry, parse};
 use crate::strategies::strategy;
 use crate::{failure, key, metadata, object};
 
-/// How many objects go into one transaction: few syncs, and none of them huge.
-const TOGETHER: usize = 128;
+/// How many objects go into one transaction: few syncs, and no more than etcd takes with what they allocate (128).
+const TOGETHER: usize = 100;
 
 pub(crate) async fn run(registry: &Registry) -> Result<(), Status> {
     loop {

@@ -66,8 +66,16 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     let listen = listener.local_addr().map_err(at_asked)?;
     let mut stop = stop_signal()?;
 
-    let pki = Pki::open(&data.join("pki"), &settings, listen, clock.clone())?;
+    // The store first: its lock keeps a second server from writing over the keys of the one that runs.
     let store = open_store(&data, &settings).await?;
+    let pki = data.join("pki");
+    if matches!(settings.store, Some(StoreChoice::Etcd(_))) && !pki.exists() {
+        let pki = pki.display();
+        tracing::warn!(
+            "making new keys in {pki}: servers that share an etcd must share this folder's contents too"
+        );
+    }
+    let pki = Pki::open(&pki, &settings, listen, clock.clone())?;
     let registry = Registry::start(store.clone(), clock, registry_options(&settings, listen)).await?;
     let router = kedge_http::router(registry, http_options(&settings, &pki, files)?)?;
     let tls = Tls::new(pki.serving.clone(), pki.authority.clients()?)?;

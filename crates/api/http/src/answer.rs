@@ -64,9 +64,10 @@ pub(crate) fn stored(code: u16, bytes: Bytes, format: Format, pretty: bool) -> R
     Ok(document(code, &value, format, pretty))
 }
 
-/// A long answer in another form than the one it is made in: gathered first.
-pub(crate) fn reformed(code: u16, body: Body, format: Format, pretty: bool) -> Result<Answer, Status> {
-    stored(code, body.gathered(), format, pretty)
+/// A long answer in another form than the one it is made in: gathered first, where it keeps no other request waiting.
+pub(crate) async fn reformed(code: u16, body: Body, format: Format, pretty: bool) -> Result<Answer, Status> {
+    let reform = move || stored(code, body.gathered(), format, pretty);
+    tokio::task::spawn_blocking(reform).await.unwrap_or_else(|error| Err(Status::internal(error.to_string())))
 }
 
 /// Adds `Warning: 299 - "…"` for each sentence; client libraries print them.

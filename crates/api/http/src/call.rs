@@ -78,12 +78,13 @@ impl Verb {
 pub(crate) struct Call {
     pub(crate) at: At,
     pub(crate) verb: Verb,
-    pub(crate) user: User,
+    pub(crate) user: Arc<User>,
     pub(crate) query: Query,
     pub(crate) output: Output,
     pub(crate) pretty: bool,
     /// The body's media type, without parameters.
     pub(crate) content_type: String,
+    /// Empty for what writes nothing.
     agent: String,
 }
 
@@ -93,7 +94,7 @@ impl Call {
         kind: Arc<Kind>,
         place: Place<'_>,
         verb: Verb,
-        user: User,
+        user: Arc<User>,
         query: Query,
         headers: &HeaderMap,
     ) -> Result<Self, Status> {
@@ -143,7 +144,7 @@ impl Call {
             query,
             output,
             content_type: media::content_type(headers),
-            agent: router::agent(headers).to_owned(),
+            agent: if verb.writes() { router::agent(headers).to_owned() } else { String::new() },
         })
     }
 

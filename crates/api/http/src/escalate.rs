@@ -21,7 +21,7 @@ enum Grant {
 /// Whose write it is, and where it goes.
 struct Author {
     api: Arc<Api>,
-    user: User,
+    user: Arc<User>,
     kind: Arc<Kind>,
     namespace: Arc<str>,
 }

@@ -38,6 +38,9 @@ pub(crate) struct Metrics {
     requests: Family<Request, Counter>,
     durations: Family<Timed, Histogram, fn() -> Histogram>,
     in_flight: Family<InFlight, Gauge>,
+    /// The two members of `in_flight`, so that no request has to look for its own.
+    reads: Gauge,
+    writes: Gauge,
     longrunning: Gauge,
     refused: Counter,
     panics: Counter,
@@ -55,10 +58,14 @@ fn histogram() -> Histogram {
 impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::default();
+        let in_flight = Family::<InFlight, Gauge>::default();
+        let kind = |request_kind| in_flight.get_or_create(&InFlight { request_kind }).clone();
         let metrics = Self {
             requests: Family::default(),
             durations: Family::new_with_constructor(histogram),
-            in_flight: Family::default(),
+            reads: kind("readOnly"),
+            writes: kind("mutating"),
+            in_flight: in_flight.clone(),
             longrunning: Gauge::default(),
             refused: Counter::default(),
             panics: Counter::default(),
@@ -124,8 +131,7 @@ impl Metrics {
     }
 
     pub(crate) fn under_way(&self, writes: bool) -> Held {
-        let request_kind = if writes { "mutating" } else { "readOnly" };
-        let gauge = self.in_flight.get_or_create(&InFlight { request_kind }).clone();
+        let gauge = if writes { self.writes.clone() } else { self.reads.clone() };
         gauge.inc();
         Held(gauge)
     }

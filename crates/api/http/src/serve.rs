@@ -68,7 +68,10 @@ pub async fn serve(listener: TcpListener, tls: Tls, router: Router, mut stop: wa
     let most = router.most_connections();
     let room = Arc::new(Semaphore::new(most as usize));
     loop {
-        let Ok(permit) = room.clone().acquire_owned().await else { break };
+        let permit = tokio::select! {
+            Ok(permit) = room.clone().acquire_owned() => permit,
+            () = stopped(&mut stop) => break,
+        };
         let stream = tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => stream,
@@ -79,14 +82,19 @@ pub async fn serve(listener: TcpListener, tls: Tls, router: Router, mut stop: wa
             },
             () = stopped(&mut stop) => break,
         };
-        let (acceptor, router, clients, stop) =
+        let (acceptor, router, clients, mut stop) =
             (acceptor.clone(), router.clone(), tls.clients.clone(), stop.clone());
         tokio::spawn(async move {
             let _permit = permit;
             // Answers are written in one go; waiting to fill a packet only delays them.
-            if stream.set_nodelay(true).is_ok()
-                && let Some((stream, peer)) = secured(acceptor, stream, &clients, &router).await
-            {
+            if stream.set_nodelay(true).is_err() {
+                return;
+            }
+            let secured = tokio::select! {
+                secured = secured(acceptor, stream, &clients, &router) => secured,
+                () = stopped(&mut stop) => None,
+            };
+            if let Some((stream, peer)) = secured {
                 connection(stream, router.for_peer(peer), stop).await;
             }
         });

@@ -21,19 +21,20 @@ use crate::{content, escalate, partial, reviews};
 
 pub(crate) async fn answer(api: &Arc<Api>, call: Call, body: Bytes) -> Result<Answer, Status> {
     if call.at.subresource.as_deref().is_some_and(is_long) {
-        return on_a_node(api, &call).await;
+        return Box::pin(on_a_node(api, &call)).await;
     }
     let deprecated = deprecation(&call.at);
+    // Each but the smallest and most frequent is boxed, else every request would carry room for the largest.
     let mut answer = match call.verb {
         Verb::Get => get(api, &call).await,
-        Verb::List => list::list(api, &call).await,
-        Verb::Watch => watch::watch(api, call).await,
-        Verb::Create if reviews::is_review(&call.at) => reviews::create(api, &call, body).await,
-        Verb::Create => create(api, &call, body).await,
-        Verb::Update => update(api, &call, body).await,
-        Verb::Patch => patch::patch(api, &call, body).await,
-        Verb::Delete => delete::delete(api, &call, body).await,
-        Verb::DeleteCollection => delete::delete_collection(api, &call, body).await,
+        Verb::List => Box::pin(list::list(api, &call)).await,
+        Verb::Watch => Box::pin(watch::watch(api, call)).await,
+        Verb::Create if reviews::is_review(&call.at) => Box::pin(reviews::create(api, &call, body)).await,
+        Verb::Create => Box::pin(create(api, &call, body)).await,
+        Verb::Update => Box::pin(update(api, &call, body)).await,
+        Verb::Patch => Box::pin(patch::patch(api, &call, body)).await,
+        Verb::Delete => Box::pin(delete::delete(api, &call, body)).await,
+        Verb::DeleteCollection => Box::pin(delete::delete_collection(api, &call, body)).await,
     }?;
     if let Some(warning) = deprecated {
         answer::warn(&mut answer, &[warning.to_owned()]);

@@ -1,5 +1,7 @@
 //! Who are you: certificates, bearer tokens, nobody; and on whose behalf. Says who, never what they may.
 
+use std::sync::Arc;
+
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, HeaderValue};
 use jiff::Timestamp;
@@ -16,9 +18,9 @@ const AUTHENTICATED: &str = "system:authenticated";
 #[derive(Clone, Debug, Default)]
 pub enum Peer {
     /// A part of this process, or whoever a test pretends to be.
-    Inside(User),
+    Inside(Arc<User>),
     /// A certificate that our authority signed.
-    Certified { user: User, until: Timestamp },
+    Certified { user: Arc<User>, until: Timestamp },
     /// A certificate that we don't trust; why, for the log.
     Doubtful(String),
     #[default]
@@ -31,7 +33,7 @@ impl Peer {
         let mut groups = subject.organizations;
         groups.push(AUTHENTICATED.to_owned());
         let user = User { name: subject.common_name, groups, ..User::default() };
-        Peer::Certified { user, until: subject.not_after }
+        Peer::Certified { user: user.into(), until: subject.not_after }
     }
 }
 
@@ -39,19 +41,21 @@ pub(crate) fn unauthorized() -> Status {
     Status::new(401, Reason::Unauthorized, "Unauthorized")
 }
 
-/// Whoever sent the request. A bad credential is refused, not read as none.
-pub(crate) async fn authenticate(api: &Api, peer: &Peer, headers: &HeaderMap) -> Result<User, Status> {
-    match peer {
+/// Whoever sent the request. A bad credential is refused unless there is a good one too; it is not read as none.
+pub(crate) async fn authenticate(api: &Api, peer: &Peer, headers: &HeaderMap) -> Result<Arc<User>, Status> {
+    let refused = match peer {
         Peer::Inside(user) => return Ok(user.clone()),
         Peer::Certified { user, until } if api.clock().now() <= *until => return Ok(user.clone()),
-        Peer::Certified { .. } => return Err(unauthorized()),
+        Peer::Certified { .. } => true,
         Peer::Doubtful(why) => {
             tracing::debug!(%why, "refused a client certificate");
-            return Err(unauthorized());
+            true
         }
-        Peer::Nobody => {}
-    }
-    let Some(header) = headers.get(AUTHORIZATION) else { return Ok(anonymous()) };
+        Peer::Nobody => false,
+    };
+    let Some(header) = headers.get(AUTHORIZATION) else {
+        return if refused { Err(unauthorized()) } else { Ok(anonymous().into()) };
+    };
     let token = header.to_str().ok().and_then(|text| text.split_once(' '));
     let Some((_, token)) = token.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")) else {
         return Err(unauthorized());
@@ -60,7 +64,7 @@ pub(crate) async fn authenticate(api: &Api, peer: &Peer, headers: &HeaderMap) ->
         tracing::debug!(%why, "refused a bearer token");
         unauthorized()
     })?;
-    Ok(user)
+    Ok(user.into())
 }
 
 /// The user of a token, and for which of `audiences` it is good; the error is for people.
@@ -97,7 +101,7 @@ fn text(value: &HeaderValue) -> Result<&str, Status> {
 }
 
 /// The user that the request is to be carried out as: the one who sent it, or the one it names in `Impersonate-*`.
-pub(crate) fn acting(api: &Api, sender: User, headers: &HeaderMap) -> Result<User, Status> {
+pub(crate) fn acting(api: &Api, sender: Arc<User>, headers: &HeaderMap) -> Result<Arc<User>, Status> {
     if !headers.keys().any(|name| name.as_str().starts_with("impersonate-")) {
         return Ok(sender);
     }
@@ -150,7 +154,7 @@ pub(crate) fn acting(api: &Api, sender: User, headers: &HeaderMap) -> Result<Use
     if !user.groups.iter().any(|group| group == everyone) {
         user.groups.push(everyone.to_owned());
     }
-    Ok(user)
+    Ok(user.into())
 }
 
 fn may(

@@ -74,7 +74,10 @@ async fn refusals_say_what_was_refused() {
 
 #[tokio::test]
 async fn certificates_end_while_their_connection_lives() {
-    let server = Server::start().await;
+    let server = Server::with(|options| {
+        options.static_tokens.insert("good".to_owned(), user("boot", &["system:masters"]));
+    })
+    .await;
     let until: Timestamp = "2030-01-01T12:00:10Z".parse().unwrap();
     let subject = kedge_pki::Subject {
         common_name: "ann".to_owned(),
@@ -87,6 +90,12 @@ async fn certificates_end_while_their_connection_lives() {
     assert_eq!(call(&ann, "GET", "/api/v1/nodes", "").await.failure(), "401 Unauthorized: Unauthorized");
     let doubtful = server.stranger.for_peer(Peer::Doubtful("foreign".to_owned()));
     assert_eq!(call(&doubtful, "GET", "/healthz", "").await.code, 401);
+    // A good token beside it is as good as alone.
+    for (token, code) in [("good", 200), ("bad", 401)] {
+        let header = format!("Bearer {token}");
+        let got = send(&doubtful, request("GET", "/api/v1/nodes", &[("authorization", &header)], "")).await;
+        assert_eq!(got.code, code, "{token}");
+    }
 }
 
 async fn as_bearer(server: &Server, token: &str, path: &str) -> Got {

@@ -41,7 +41,11 @@ fn names(name: &str, group: Option<&str>, hosts: &[&str]) -> Names {
 
 impl Up {
     async fn start() -> Self {
-        let server = Server::start().await;
+        Self::with(|_| {}).await
+    }
+
+    async fn with(change: impl FnOnce(&mut crate::Options)) -> Self {
+        let server = Server::with(change).await;
         let folder = tempfile::tempdir().unwrap();
         let authority = Authority::open(folder.path(), "ca", &server.clock).unwrap();
         let leaf = Leaf::new(folder.path(), "server", names("server", None, &["localhost"]), Purpose::Server);
@@ -214,4 +218,24 @@ async fn a_stop_lets_connections_finish() {
     drop(sender);
     tokio::time::timeout(Duration::from_secs(5), up.serving).await.expect("the server was still up").unwrap();
     assert!(TcpStream::connect(up.address).await.is_err(), "nobody listens any more");
+}
+
+#[tokio::test]
+async fn a_stop_waits_for_nobody_who_has_not_begun() {
+    let up = Up::start().await;
+    // It never says hello.
+    let silent = TcpStream::connect(up.address).await.unwrap();
+    assert_eq!(up.get(None, b"http/1.1", "/readyz").await.0, 200, "the silent one was accepted before");
+    up.stop.send_replace(true);
+    tokio::time::timeout(Duration::from_secs(5), up.serving).await.expect("the server was still up").unwrap();
+    drop(silent);
+}
+
+#[tokio::test]
+async fn a_full_server_hears_a_stop() {
+    let up = Up::with(|options| options.max_connections = 1).await;
+    let only = up.connect(None, b"http/1.1").await;
+    up.stop.send_replace(true);
+    tokio::time::timeout(Duration::from_secs(5), up.serving).await.expect("the server was still up").unwrap();
+    drop(only);
 }

@@ -15,10 +15,10 @@ use crate::table::{IncludeObject, Table};
 
 pub(super) async fn list(api: &Api, call: &Call) -> Result<Answer, Status> {
     let found = api.registry().list(&call.at, &call.query.list()?).await?;
-    answer(api, call, found)
+    answer(api, call, found).await
 }
 
-pub(super) fn answer(api: &Api, call: &Call, found: List) -> Result<Answer, Status> {
+pub(super) async fn answer(api: &Api, call: &Call, found: List) -> Result<Answer, Status> {
     let meta = ListMeta {
         resource_version: found.revision.to_string(),
         continue_token: found.continue_token,
@@ -37,7 +37,7 @@ pub(super) fn answer(api: &Api, call: &Call, found: List) -> Result<Answer, Stat
         return Ok(answer::of(200, "application/json", body));
     }
     // Other forms are for people who look at short lists; those are made as a whole.
-    answer::reformed(200, body, call.output.format, call.pretty)
+    answer::reformed(200, body, call.output.format, call.pretty).await
 }
 
 /// Stored objects are items as they are, save that the list has already said their kind.

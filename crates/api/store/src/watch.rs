@@ -141,10 +141,13 @@ impl Watch {
             }
             self.cursor += 1;
         }
-        self.drained = match (self.cursor == ring.end(), last) {
-            (true, _) => pushed.max(last.unwrap_or(self.drained)).max(self.drained),
+        let whole = match (self.cursor == ring.end(), last) {
             (false, last) => last.unwrap_or(self.drained),
+            // A transaction that is being published may have more events to come, behind those of another group.
+            (true, Some(last)) if last > pushed => last.before().max(pushed),
+            (true, _) => pushed,
         };
+        self.drained = whole.max(self.drained);
         drop(ring);
         if self.taken.is_empty() {
             self.seen = self.drained;

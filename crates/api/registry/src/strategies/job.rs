@@ -1,8 +1,10 @@
 //! Jobs. A job finds its pods by its own uid, so selector and labels are made here.
 
 mod check;
+mod policies;
 #[cfg(test)]
 mod tests;
+mod update;
 
 use kedge_kinds::field::{Errors, Path};
 use serde_json::{Map, Value};
@@ -50,11 +52,11 @@ impl Strategy for Jobs {
     }
 
     fn validate_update(&self, new: &Value, old: &Value, errors: &mut Errors) {
-        check::update(errors, at(new, "spec"), at(old, "spec"));
+        update::spec(errors, at(new, "spec"), at(old, "spec"));
     }
 
     fn validate_status(&self, new: &Value, old: &Value, errors: &mut Errors) {
-        check::status(errors, new, old);
+        update::status(errors, new, old);
     }
 
     fn warnings(&self, job: &Value) -> Vec<String> {

@@ -4,6 +4,7 @@ pub(super) mod addresses;
 pub(super) mod check;
 #[cfg(test)]
 mod tests;
+mod update;
 mod warnings;
 
 use kedge_kinds::field::Errors;
@@ -64,11 +65,11 @@ impl Strategy for Services {
     }
 
     fn validate_update(&self, new: &Value, old: &Value, errors: &mut Errors) {
-        check::update(errors, new, old);
+        update::spec(errors, new, old);
     }
 
     fn validate_status(&self, new: &Value, _old: &Value, errors: &mut Errors) {
-        check::status(errors, new);
+        update::status(errors, new);
     }
 
     fn warnings(&self, service: &Value) -> Vec<String> {

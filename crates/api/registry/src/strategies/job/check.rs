@@ -1,10 +1,10 @@
-//! Whether a Job makes sense, at creation and later.
+//! Whether a Job makes sense by itself.
 
 use kedge_kinds::field::{Errors, Path};
 use serde_json::{Value, json};
 
-use super::{NAME, OLD_NAME, OLD_UID, UID};
-use crate::strategies::fields::{at, flag, has, int, list, number, same, same_but, text, texts};
+use super::{NAME, OLD_NAME, OLD_UID, UID, policies};
+use crate::strategies::fields::{at, flag, has, int, number, text};
 use crate::strategies::{names, workload};
 
 const MANY: i64 = 100_000;
@@ -103,10 +103,10 @@ fn spec(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
         }
     }
     if has(spec, "podFailurePolicy") {
-        failure_policy(errors, &path.child("podFailurePolicy"), spec);
+        policies::failure(errors, &path.child("podFailurePolicy"), spec);
     }
     if has(spec, "successPolicy") {
-        success_policy(errors, &path.child("successPolicy"), spec);
+        policies::success(errors, &path.child("successPolicy"), spec);
     }
     let known: &[&str] =
         if has(spec, "podFailurePolicy") { &["Failed"] } else { &["Failed", "TerminatingOrFailed"] };
@@ -170,221 +170,6 @@ fn indexed(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
                 );
                 errors.invalid(&path.child(field), at(spec, field), &detail);
             }
-        }
-    }
-}
-
-fn failure_policy(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
-    const ACTIONS: &[&str] = &["Count", "FailIndex", "FailJob", "Ignore"];
-    let rules = list(at(spec, "podFailurePolicy"), "rules");
-    let path = path.child("rules");
-    if rules.len() > 20 {
-        errors.too_many(&path, rules.len(), 20);
-    }
-    for (i, rule) in rules.iter().enumerate() {
-        let path = path.index(i);
-        match text(rule, "action") {
-            "" => {
-                let detail = "valid values: [\"Count\" \"FailIndex\" \"FailJob\" \"Ignore\"]";
-                errors.required(&path.child("action"), detail);
-            }
-            "FailIndex" if !has(spec, "backoffLimitPerIndex") => {
-                let detail = "requires the backoffLimitPerIndex to be set";
-                names::wrong(errors, &path.child("action"), "FailIndex", detail);
-            }
-            other => names::one_of(errors, &path.child("action"), other, ACTIONS),
-        }
-        let conditions = list(rule, "onPodConditions");
-        if has(rule, "onExitCodes") {
-            exit_codes(
-                errors,
-                &path.child("onExitCodes"),
-                at(rule, "onExitCodes"),
-                at(at(spec, "template"), "spec"),
-            );
-        }
-        for (j, condition) in conditions.iter().enumerate() {
-            let path = path.child("onPodConditions");
-            let path = path.index(j);
-            names::qualified(errors, &path.child("type"), text(condition, "type"));
-            let status = text(condition, "status");
-            names::one_of(errors, &path.child("status"), status, &["False", "True", "Unknown"]);
-        }
-        match (has(rule, "onExitCodes"), conditions.is_empty()) {
-            (true, false) => {
-                errors.invalid_unshown(
-                    &path,
-                    "specifying both OnExitCodes and OnPodConditions is not supported",
-                );
-            }
-            (false, true) => {
-                errors
-                    .invalid_unshown(&path, "specifying one of OnExitCodes and OnPodConditions is required");
-            }
-            _ => {}
-        }
-    }
-}
-
-fn exit_codes(errors: &mut Errors, path: &Path<'_>, codes: &Value, pod: &Value) {
-    names::one_of(errors, &path.child("operator"), text(codes, "operator"), &["In", "NotIn"]);
-    if let Some(name) = at(codes, "containerName").as_str() {
-        let mut known = list(pod, "containers").iter().chain(list(pod, "initContainers"));
-        if !known.any(|container| text(container, "name") == name) {
-            let detail = "must be one of the container or initContainer names in the pod template";
-            names::wrong(errors, &path.child("containerName"), name, detail);
-        }
-    }
-    let values: Vec<i64> = list(codes, "values").iter().filter_map(Value::as_i64).collect();
-    let path = path.child("values");
-    if values.is_empty() {
-        errors.invalid(&path, at(codes, "values"), "at least one value is required");
-    } else if values.len() > 255 {
-        errors.too_many(&path, values.len(), 255);
-    }
-    for (i, value) in values.iter().enumerate() {
-        if text(codes, "operator") == "In" && *value == 0 {
-            errors.invalid(&path.index(i), &0.into(), "must not be 0 for the In operator");
-        }
-        if values.iter().take(i).any(|other| other == value) {
-            errors.duplicate(&path.index(i), &(*value).into());
-        }
-    }
-    if !values.is_sorted() {
-        errors.invalid(&path, at(codes, "values"), "must be ordered");
-    }
-}
-
-fn success_policy(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
-    let policy = at(spec, "successPolicy");
-    if text(spec, "completionMode") != "Indexed" {
-        return errors.invalid(path, policy, "requires indexed completion mode");
-    }
-    let rules = list(policy, "rules");
-    let path = path.child("rules");
-    if rules.is_empty() {
-        let detail = "at least one rules must be specified when the successPolicy is specified";
-        errors.required(&path, detail);
-    }
-    if rules.len() > 20 {
-        errors.too_many(&path, rules.len(), 20);
-    }
-    let completions = number(spec, "completions");
-    for (i, rule) in rules.iter().enumerate() {
-        let path = path.index(i);
-        if !has(rule, "succeededCount") && !has(rule, "succeededIndexes") {
-            let detail = "at least one of succeededCount or succeededIndexes must be specified";
-            errors.required(&path, detail);
-        }
-        if let Some(count) = int(rule, "succeededCount") {
-            let path = path.child("succeededCount");
-            names::not_negative(errors, &path, count);
-            if count > completions {
-                let detail = format!(
-                    "must be less than or equal to {completions} (the number of specified completions)"
-                );
-                errors.invalid(&path, &count.into(), &detail);
-            }
-        }
-    }
-}
-
-/// Only how many run at once, deadlines and limits change; while suspended, also where the pods may run.
-pub(super) fn update(errors: &mut Errors, new: &Value, old: &Value) {
-    let path = Path::root("spec");
-    if text(new, "completionMode") != "Indexed" {
-        workload::immutable(errors, &path, new, old, &["completions"]);
-    } else if int(new, "completions") != int(old, "completions")
-        && int(new, "completions") != int(new, "parallelism")
-    {
-        let detail = "can only be modified in tandem with spec.parallelism";
-        errors.invalid(&path.child("completions"), at(new, "completions"), detail);
-    }
-    workload::immutable(errors, &path, new, old, &["selector"]);
-    if !same_template(new, old) {
-        errors.invalid(&path.child("template"), at(new, "template"), "field is immutable");
-    }
-    const FIXED: &[&str] =
-        &["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"];
-    workload::immutable(errors, &path, new, old, FIXED);
-}
-
-fn same_template(new: &Value, old: &Value) -> bool {
-    let (now, before) = (at(new, "template"), at(old, "template"));
-    if !flag(old, "suspend") {
-        return same(now, before);
-    }
-    let (now, before) = (at(now, "spec"), at(before, "spec"));
-    same_but(now, before, |field| match field {
-        "nodeSelector" | "tolerations" | "schedulingGates" => Some(true),
-        "affinity" => Some(
-            ["podAffinity", "podAntiAffinity"]
-                .iter()
-                .all(|kind| same(at(at(now, "affinity"), kind), at(at(before, "affinity"), kind))),
-        ),
-        "containers" | "initContainers" => Some(same_but_resources(list(now, field), list(before, field))),
-        _ => None,
-    })
-}
-
-fn same_but_resources(new: &[Value], old: &[Value]) -> bool {
-    let same_one = |(now, before): (&Value, &Value)| {
-        same_but(now, before, |field| (field == "resources").then_some(true))
-    };
-    new.len() == old.len() && new.iter().zip(old).all(same_one)
-}
-
-pub(super) fn status(errors: &mut Errors, new: &Value, old: &Value) {
-    let (path, now, before) = (Path::root("status"), at(new, "status"), at(old, "status"));
-    workload::not_negative(errors, &path, now, &["active", "succeeded", "failed", "ready", "terminating"]);
-    let holds = |of: &Value, kind: &str| {
-        list(of, "conditions").iter().any(|one| text(one, "type") == kind && text(one, "status") == "True")
-    };
-    let conditions = path.child("conditions");
-    for (one, other) in [("Complete", "Failed"), ("Complete", "FailureTarget")] {
-        if holds(now, one) && holds(now, other) {
-            let shown = if other == "Failed" { "Failed=true" } else { "FailureTarget=true" };
-            errors.invalid_unshown(&conditions, &format!("cannot set {one}=True and {shown} conditions"));
-        }
-    }
-    if has(now, "completionTime") && !holds(now, "Complete") {
-        let detail = "cannot set completionTime when there is no Complete=True condition";
-        errors.invalid(&path.child("completionTime"), at(now, "completionTime"), detail);
-    }
-    if !has(now, "completionTime") && holds(now, "Complete") {
-        errors.required(&path.child("completionTime"), "completionTime is required for Complete jobs");
-    }
-    let finished = holds(now, "Complete") || holds(now, "Failed");
-    if number(now, "active") > 0 && finished {
-        errors.invalid(&path.child("active"), at(now, "active"), "active>0 is invalid for finished job");
-    }
-    if !has(now, "startTime") && finished {
-        errors.required(&path.child("startTime"), "startTime is required for finished job");
-    }
-    for kind in ["Failed", "Complete", "FailureTarget"] {
-        if holds(before, kind) && !holds(now, kind) {
-            errors
-                .invalid_unshown(&conditions, &format!("cannot disable the terminal {kind}=True condition"));
-        }
-    }
-    for counter in ["failed", "succeeded"] {
-        if number(now, counter) < number(before, counter) {
-            let detail = format!("cannot decrease the {counter} counter");
-            errors.invalid(&path.child(counter), at(now, counter), &detail);
-        }
-    }
-    let mut counted: Vec<&str> = Vec::new();
-    for list_of in ["succeeded", "failed"] {
-        let uncounted = at(now, "uncountedTerminatedPods");
-        for (i, uid) in texts(uncounted, list_of).enumerate() {
-            let path = path.child("uncountedTerminatedPods");
-            let path = path.child(list_of);
-            if uid.is_empty() {
-                names::wrong(errors, &path.index(i), uid, "must not be empty");
-            } else if counted.contains(&uid) {
-                errors.duplicate(&path.index(i), &uid.into());
-            }
-            counted.push(uid);
         }
     }
 }

@@ -1,12 +1,16 @@
 //! A pod's volumes: exactly one source each, and what each source needs.
 
+mod disks;
+mod files;
+
 use kedge_kinds::field::{Errors, Path};
 use serde_json::Value;
 
-use super::{env, mounts};
+pub(in crate::strategies) use self::disks::disk;
+use super::mounts;
 use crate::strategies::amounts::amount;
 use crate::strategies::claim;
-use crate::strategies::fields::{at, has, int, list, number, text};
+use crate::strategies::fields::{at, has, list, text};
 use crate::strategies::names;
 
 /// The sources in the order in which they are looked at: the first one counts, the others are too many.
@@ -107,13 +111,10 @@ fn of_kind(errors: &mut Errors, path: &Path<'_>, kind: &str, source: &Value, vol
             }
         }
         "hostPath" => host_path(errors, &path, source),
-        "secret" => files(errors, &path, source, "secretName"),
-        "configMap" => files(errors, &path, source, "name"),
-        "downwardAPI" => {
-            mode(errors, &path, source, "defaultMode");
-            list(source, "items").iter().for_each(|file| downward_file(errors, &path, file));
-        }
-        "projected" => projected(errors, &path, source),
+        "secret" => files::of_keys(errors, &path, source, "secretName"),
+        "configMap" => files::of_keys(errors, &path, source, "name"),
+        "downwardAPI" => files::of_pod(errors, &path, source),
+        "projected" => files::projected(errors, &path, source),
         "persistentVolumeClaim" => needs(errors, &path, source, &["claimName"]),
         "ephemeral" => ephemeral(errors, volume_path, &path, source, volume, pod),
         "csi" => {
@@ -138,87 +139,6 @@ fn needs(errors: &mut Errors, path: &Path<'_>, source: &Value, fields: &[&str]) 
     for field in fields {
         if text(source, field).is_empty() {
             errors.required(&path.child(field), "");
-        }
-    }
-}
-
-/// Disks that pods and PersistentVolumes both know.
-pub(in crate::strategies) fn disk(errors: &mut Errors, path: &Path<'_>, kind: &str, source: &Value) {
-    match kind {
-        "nfs" => {
-            needs(errors, path, source, &["server", "path"]);
-            if !text(source, "path").starts_with('/') {
-                names::wrong(errors, &path.child("path"), text(source, "path"), "must be an absolute path");
-            }
-        }
-        "iscsi" => iscsi(errors, path, source),
-        "fc" => fibre_channel(errors, path, source),
-        "gcePersistentDisk" => partitioned(errors, path, source, "pdName"),
-        "awsElasticBlockStore" => partitioned(errors, path, source, "volumeID"),
-        "glusterfs" => needs(errors, path, source, &["endpoints", "path"]),
-        "cinder" | "portworxVolume" => needs(errors, path, source, &["volumeID"]),
-        "quobyte" => needs(errors, path, source, &["registry", "volume"]),
-        "flexVolume" => needs(errors, path, source, &["driver"]),
-        "azureFile" => needs(errors, path, source, &["secretName", "shareName"]),
-        "azureDisk" => needs(errors, path, source, &["diskName", "diskURI"]),
-        "vsphereVolume" => needs(errors, path, source, &["volumePath"]),
-        "photonPersistentDisk" => needs(errors, path, source, &["pdID"]),
-        "scaleIO" => needs(errors, path, source, &["gateway", "system", "volumeName"]),
-        "storageos" => needs(errors, path, source, &["volumeName"]),
-        "cephfs" | "rbd" => {
-            if list(source, "monitors").is_empty() {
-                errors.required(&path.child("monitors"), "");
-            }
-            if kind == "rbd" {
-                needs(errors, path, source, &["image"]);
-            }
-        }
-        "flocker" => {
-            let (name, uuid) = (text(source, "datasetName"), text(source, "datasetUUID"));
-            if name.is_empty() && uuid.is_empty() {
-                errors.required(path, "one of datasetName and datasetUUID is required");
-            }
-        }
-        _ => {}
-    }
-}
-
-fn partitioned(errors: &mut Errors, path: &Path<'_>, source: &Value, name: &str) {
-    needs(errors, path, source, &[name]);
-    let partition = number(source, "partition");
-    if !(0..=255).contains(&partition) {
-        errors.invalid(&path.child("partition"), &partition.into(), "must be between 0 and 255, inclusive");
-    }
-}
-
-fn iscsi(errors: &mut Errors, path: &Path<'_>, source: &Value) {
-    needs(errors, path, source, &["targetPortal", "iqn"]);
-    let name = text(source, "iqn");
-    if !name.is_empty() && !["iqn", "eui", "naa"].iter().any(|start| name.starts_with(start)) {
-        names::wrong(errors, &path.child("iqn"), name, "must be valid format starting with iqn, eui, or naa");
-    }
-    names::between(errors, &path.child("lun"), number(source, "lun"), 0, 255);
-    let secured =
-        ["chapAuthDiscovery", "chapAuthSession"].iter().any(|field| at(source, field) == &Value::Bool(true));
-    if secured && !has(source, "secretRef") {
-        errors.required(&path.child("secretRef"), "");
-    }
-}
-
-fn fibre_channel(errors: &mut Errors, path: &Path<'_>, source: &Value) {
-    let (targets, ids) = (list(source, "targetWWNs"), list(source, "wwids"));
-    let at_targets = path.child("targetWWNs");
-    if targets.is_empty() && ids.is_empty() {
-        errors.required(&at_targets, "must specify either targetWWNs or wwids, but not both");
-    }
-    if !targets.is_empty() && !ids.is_empty() {
-        let detail = "targetWWNs and wwids can not be specified simultaneously";
-        errors.invalid(&at_targets, at(source, "targetWWNs"), detail);
-    }
-    if !targets.is_empty() {
-        match int(source, "lun") {
-            None => errors.required(&path.child("lun"), "lun is required if targetWWNs is specified"),
-            Some(lun) => names::between(errors, &path.child("lun"), lun, 0, 255),
         }
     }
 }
@@ -256,104 +176,6 @@ pub(in crate::strategies) fn csi_driver(errors: &mut Errors, path: &Path<'_>, dr
     }
     if !names::is_subdomain(&driver.to_lowercase()) {
         names::subdomain(errors, path, driver);
-    }
-}
-
-fn mode(errors: &mut Errors, path: &Path<'_>, source: &Value, field: &str) {
-    if let Some(bits) = int(source, field)
-        && !(0..=0o777).contains(&bits)
-    {
-        let detail = "must be a number between 0 and 0777 (octal), both inclusive";
-        errors.invalid(&path.child(field), &bits.into(), detail);
-    }
-}
-
-/// Files made of a Secret's or ConfigMap's keys.
-fn files(errors: &mut Errors, path: &Path<'_>, source: &Value, name: &str) {
-    needs(errors, path, source, &[name]);
-    mode(errors, path, source, "defaultMode");
-    for (i, item) in list(source, "items").iter().enumerate() {
-        key_to_path(errors, &path.child("items").index(i), item);
-    }
-}
-
-fn key_to_path(errors: &mut Errors, path: &Path<'_>, item: &Value) {
-    needs(errors, path, item, &["key", "path"]);
-    mounts::not_reserved(errors, &path.child("path"), text(item, "path"));
-    mode(errors, path, item, "mode");
-}
-
-fn downward_file(errors: &mut Errors, path: &Path<'_>, file: &Value) {
-    needs(errors, path, file, &["path"]);
-    mounts::not_reserved(errors, &path.child("path"), text(file, "path"));
-    let (field, resource) = (at(file, "fieldRef"), at(file, "resourceFieldRef"));
-    if !field.is_null() {
-        env::field_ref(errors, &path.child("fieldRef"), field, env::FILE_FIELDS);
-        if !resource.is_null() {
-            let detail = "fieldRef and resourceFieldRef can not be specified simultaneously";
-            names::wrong(errors, path, "resource", detail);
-        }
-    } else if !resource.is_null() {
-        env::resource_ref(errors, &path.child("resourceFieldRef"), resource, true);
-    } else {
-        errors.required(path, "one of fieldRef and resourceFieldRef is required");
-    }
-    mode(errors, path, file, "mode");
-}
-
-/// One folder made of several sources, which must not write the same file.
-fn projected(errors: &mut Errors, path: &Path<'_>, source: &Value) {
-    mode(errors, path, source, "defaultMode");
-    let mut taken: Vec<&str> = Vec::new();
-    for (i, part) in list(source, "sources").iter().enumerate() {
-        let at_sources = path.child("sources");
-        let part_path = at_sources.index(i);
-        let mut kinds = 0;
-        for kind in ["secret", "configMap", "downwardAPI"] {
-            let found = at(part, kind);
-            if found.is_null() {
-                continue;
-            }
-            kinds += 1;
-            let at_kind = part_path.child(kind);
-            if kind == "downwardAPI" {
-                list(found, "items").iter().for_each(|file| downward_file(errors, &at_kind, file));
-            } else {
-                files(errors, &at_kind, found, "name");
-            }
-            for item in list(found, "items") {
-                let file = text(item, "path");
-                if !file.is_empty() && taken.contains(&file) {
-                    let shown = if kind == "downwardAPI" { file } else { text(found, "name") };
-                    names::wrong(errors, path, shown, "conflicting duplicate paths");
-                }
-                taken.push(file);
-            }
-        }
-        if has(part, "serviceAccountToken") {
-            kinds += 1;
-            token(errors, path, &part_path.child("serviceAccountToken"), at(part, "serviceAccountToken"));
-        }
-        kinds += ["clusterTrustBundle", "podCertificate"].iter().filter(|kind| has(part, kind)).count();
-        if kinds > 1 {
-            errors.forbidden(&part_path, "may not specify more than 1 volume type per source");
-        }
-    }
-}
-
-fn token(errors: &mut Errors, volume: &Path<'_>, path: &Path<'_>, token: &Value) {
-    let seconds = number(token, "expirationSeconds");
-    if seconds < 600 {
-        let detail = "may not specify a duration less than 10 minutes";
-        errors.invalid(&path.child("expirationSeconds"), &seconds.into(), detail);
-    }
-    if seconds > 1 << 32 {
-        let detail = "may not specify a duration larger than 2^32 seconds";
-        errors.invalid(&path.child("expirationSeconds"), &seconds.into(), detail);
-    }
-    match text(token, "path") {
-        "" => errors.required(&volume.child("path"), ""),
-        file => mounts::not_reserved(errors, &volume.child("path"), file),
     }
 }
 

@@ -7,7 +7,6 @@ pub mod decode;
 pub mod duration;
 pub mod encode;
 pub mod field;
-pub mod field_path;
 pub mod kind;
 pub mod names;
 pub mod object;
@@ -18,9 +17,8 @@ pub mod status;
 pub mod time;
 
 pub use builtin::{Builtin, builtin};
-pub use field_path::FieldPath;
 pub use kind::{GroupVersion, Kind, Subresource};
-pub use object::{Facts, Meta};
+pub use object::Meta;
 pub use quantity::Quantity;
 pub use selector::{FieldSelector, LabelSelector};
 pub use status::{Cause, Details, Reason, Status};

@@ -28,7 +28,7 @@ fn is_label(text: &[u8]) -> bool {
     inner(first) && inner(last) && text.iter().all(|c| inner(c) || *c == b'-')
 }
 
-fn is_subdomain(text: &str) -> bool {
+pub fn is_subdomain(text: &str) -> bool {
     text.split('.').all(|label| is_label(label.as_bytes()))
 }
 

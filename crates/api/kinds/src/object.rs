@@ -1,11 +1,6 @@
-//! Looking into objects without knowing their kind: metadata of a value, and the few facts that lists and watches need from
-//! stored bytes without building a value.
-
-mod facts;
+//! Looking into objects without knowing their kind: the metadata that all of them have.
 
 use serde_json::{Map, Value};
-
-pub use facts::{Facts, FactsError};
 
 /// A view of an object's metadata. What an object lacks reads as empty.
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
-use kedge_kinds::{Details, Kind, Status};
+use kedge_kinds::{Details, Kind, Meta, Status};
 use kedge_store::{Draft, Expect, Key, StoreError, Txn};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -216,17 +216,17 @@ fn step(kind: &Kind, old: &Value, delete: &DeleteOptions, now: Timestamp) -> Ste
         match grace(kind, &mut new, old, delete, now) {
             Grace::Pending if !marked => return Step::Nothing,
             Grace::Pending => return Step::Mark(new),
-            Grace::Seconds(0) | Grace::Over if object::finalizers(&new).next().is_none() => {
+            Grace::Seconds(0) | Grace::Over if Meta::of(&new).finalizers().next().is_none() => {
                 return Step::Remove(new);
             }
             Grace::Seconds(_) => return Step::Mark(new),
             Grace::Over => {}
         }
     }
-    if object::finalizers(&new).next().is_none() {
+    if Meta::of(&new).finalizers().next().is_none() {
         return Step::Remove(new);
     }
-    if !object::is_deleting(&new) {
+    if !Meta::of(&new).is_leaving() {
         mark(&mut new, old, now, 0);
     }
     if new == *old { Step::Nothing } else { Step::Mark(new) }
@@ -251,7 +251,7 @@ enum Grace {
 
 /// A pod's node winds it down; a repeated deletion may only shorten the time for it.
 fn grace(kind: &Kind, new: &mut Value, old: &Value, delete: &DeleteOptions, now: Timestamp) -> Grace {
-    if !object::is_deleting(old) {
+    if !Meta::of(old).is_leaving() {
         let seconds = strategy(kind).grace_seconds(old, delete.grace_seconds).min(LONGEST_GRACE);
         mark(new, old, now, seconds);
         return Grace::Seconds(seconds);
@@ -273,13 +273,13 @@ fn grace(kind: &Kind, new: &mut Value, old: &Value, delete: &DeleteOptions, now:
 
 /// A namespace goes when it is empty, which is seen to elsewhere.
 fn namespace_step(mut new: Value, old: &Value, now: Timestamp) -> Step {
-    if !object::is_deleting(&new) {
+    if !Meta::of(&new).is_leaving() {
         mark(&mut new, old, now, 0);
         // Kubernetes sets no grace on namespaces.
         object::meta_mut(&mut new).remove("deletionGracePeriodSeconds");
         object::map_mut(&mut new, "status").insert("phase".to_owned(), "Terminating".into());
     }
-    let waits = object::finalizers(&new).next().is_some() || has_spec_finalizers(&new);
+    let waits = Meta::of(&new).finalizers().next().is_some() || has_spec_finalizers(&new);
     match waits {
         false => Step::Remove(new),
         true if new == *old => Step::Nothing,
@@ -292,7 +292,7 @@ fn set_dependents(kind: &Kind, object: &mut Value, asked: Option<Propagation>) -
     if &*kind.kind == "Event" {
         return false;
     }
-    let has = |name: &str| object::finalizers(object).any(|known| known == name);
+    let has = |name: &str| Meta::of(object).finalizers().any(|known| known == name);
     let (orphan, foreground) = match asked {
         Some(Propagation::Orphan) => (true, false),
         Some(Propagation::Foreground) => (false, true),
@@ -304,13 +304,14 @@ fn set_dependents(kind: &Kind, object: &mut Value, asked: Option<Propagation>) -
             false,
         ),
     };
-    let mut names: Vec<String> = object::finalizers(object)
+    let mut names: Vec<String> = Meta::of(object)
+        .finalizers()
         .filter(|name| ![ORPHAN, FOREGROUND].contains(name))
         .map(str::to_owned)
         .collect();
     names.extend(orphan.then(|| ORPHAN.to_owned()));
     names.extend(foreground.then(|| FOREGROUND.to_owned()));
-    let same = object::finalizers(object).eq(names.iter().map(String::as_str));
+    let same = Meta::of(object).finalizers().eq(names.iter().map(String::as_str));
     if !same {
         if names.is_empty() {
             object::meta_mut(object).remove("finalizers");

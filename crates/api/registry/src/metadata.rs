@@ -3,6 +3,7 @@
 mod rules;
 
 use jiff::Timestamp;
+use kedge_kinds::Meta;
 use kedge_kinds::field::{Errors, Path};
 use rand::Rng as _;
 use serde_json::{Map, Value};
@@ -96,7 +97,7 @@ pub(crate) fn carry_over(new: &mut Value, old: &Value) {
         let missing = metadata.get(field).is_none_or(|value| value.is_null() || value == "");
         if missing
             || field == "creationTimestamp"
-            || (field == "deletionTimestamp" && object::is_deleting(old))
+            || (field == "deletionTimestamp" && Meta::of(old).is_leaving())
         {
             object::carry(metadata, object::meta(old, field), field);
         }
@@ -129,7 +130,7 @@ pub(crate) fn raise_generation(new: &mut Value, old: &Value) {
 /// A deleted object that waits for nothing any more.
 pub(crate) fn is_finished(object: &Value) -> bool {
     let grace = object::meta(object, "deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0);
-    object::is_deleting(object) && grace == 0 && object::finalizers(object).next().is_none()
+    Meta::of(object).is_leaving() && grace == 0 && Meta::of(object).finalizers().next().is_none()
 }
 
 /// What no update may change, and what an object that is being deleted may not get.
@@ -143,9 +144,10 @@ pub(crate) fn validate_update(new: &Value, old: &Value, errors: &mut Errors) {
             errors.invalid(&path.child(field), now.unwrap_or(&Value::Null), "field is immutable");
         }
     }
-    if object::is_deleting(old) {
-        let known: Vec<&str> = object::finalizers(old).collect();
-        let added: Vec<String> = object::finalizers(new)
+    if Meta::of(old).is_leaving() {
+        let known: Vec<&str> = Meta::of(old).finalizers().collect();
+        let added: Vec<String> = Meta::of(new)
+            .finalizers()
             .filter(|name| !known.contains(name))
             .map(|name| format!("{name:?}"))
             .collect();

@@ -1,4 +1,5 @@
-//! Places that every object has, read and written without ceremony. Knows `metadata` and no kind.
+//! Fields of an object by their path, read and written without ceremony. Knows no kind; what metadata means is
+//! `kedge_kinds::Meta`'s.
 
 use serde_json::{Map, Value};
 
@@ -52,12 +53,4 @@ pub(crate) fn carry(new: &mut Map<String, Value>, old: Option<&Value>, field: &s
             new.remove(field);
         }
     }
-}
-
-pub(crate) fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
-    meta(object, "finalizers").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
-}
-
-pub(crate) fn is_deleting(object: &Value) -> bool {
-    meta(object, "deletionTimestamp").is_some_and(Value::is_string)
 }

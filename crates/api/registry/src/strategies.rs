@@ -21,7 +21,7 @@ mod ingress;
 mod job;
 mod lease;
 mod limit_range;
-mod names;
+pub(crate) mod names;
 mod namespace;
 mod network_policy;
 mod node;

@@ -16,25 +16,6 @@ fn metadata_reads_as_empty_where_it_is_missing() {
 }
 
 #[test]
-fn facts_are_found_without_building_a_value() {
-    let bytes = br#"{"kind":"Pod","spec":{"x":[{"metadata":{"name":"no"}}],"nodeName":"n1","hostNetwork":true,"priority":5},
-        "metadata":{"labels":{"a":"b","c\"d":"e"},"name":"p","annotations":{"name":"no"},"namespace":"ns","uid":"u"},"status":null}"#;
-    let facts = Facts::read(
-        bytes,
-        &["spec.nodeName", "status.phase", "spec.hostNetwork", "metadata.name", "spec.priority"],
-    )
-    .unwrap();
-    assert_eq!((&*facts.name, &*facts.namespace, &*facts.uid), ("p", "ns", "u"));
-    assert_eq!((facts.label("a"), facts.label("c\"d"), facts.label("x")), (Some("b"), Some("e"), None));
-    let fields: Vec<_> = (0..6).map(|at| facts.field(at)).collect();
-    assert_eq!(fields, [Some("n1"), None, Some("true"), Some("p"), Some("5"), None]);
-    for odd in [&b"{}"[..], br#"{"metadata":[1],"spec":"x"}"#, br#"{"metadata":{"labels":7,"name":{}}}"#] {
-        assert_eq!(Facts::read(odd, &["spec.nodeName"]).unwrap(), Facts::default());
-    }
-    assert!(Facts::read(b"{\"a\":", &[]).is_err());
-}
-
-#[test]
 fn fields_are_found_by_path() {
     let object = json!({"spec": {"nodeName": "n", "on": false, "map": {}}});
     for (path, text) in

@@ -1,17 +1,13 @@
 //! Which names, labels, annotations, owners and finalizers are legal, in the words that Kubernetes has for it.
 
-use kedge_kinds::Kind;
 use kedge_kinds::field::{Errors, Path};
-use kedge_kinds::names;
+use kedge_kinds::{Kind, Meta, names};
 use serde_json::Value;
 
 use crate::object;
+use crate::strategies::names as spelling;
 use crate::strategy::NameRule;
 
-/// All annotations of an object together.
-const ANNOTATIONS_MAX: usize = 256 * 1024;
-/// One such value, and no typed client can read the list that it is in.
-const NO_TEXT: &str = "must be a string";
 const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
 
 pub(crate) fn validate(kind: &Kind, rule: NameRule, object: &Value, errors: &mut Errors) {
@@ -42,8 +38,9 @@ pub(crate) fn validate(kind: &Kind, rule: NameRule, object: &Value, errors: &mut
             }
         }
     }
-    labels(&path, object, errors);
-    annotations(&path, object, errors);
+    let metadata = object.get("metadata").unwrap_or(&Value::Null);
+    spelling::labels(errors, &path.child("labels"), metadata, "labels");
+    spelling::annotations(errors, &path.child("annotations"), metadata);
     owners(&path, object, errors);
     finalizers(&path, object, errors);
 }
@@ -54,41 +51,6 @@ fn name_problems(rule: NameRule, name: &str) -> Vec<String> {
         NameRule::Label => names::dns1123_label(name),
         NameRule::Label1035 => names::dns1035_label(name),
         NameRule::PathSegment => names::path_segment(name),
-    }
-}
-
-fn labels(path: &Path<'_>, object: &Value, errors: &mut Errors) {
-    let path = path.child("labels");
-    for (key, value) in object::meta(object, "labels").and_then(Value::as_object).into_iter().flatten() {
-        for wrong in names::qualified_name(key) {
-            errors.invalid(&path, &key.as_str().into(), &wrong);
-        }
-        match value.as_str() {
-            Some(text) => {
-                for wrong in names::label_value(text) {
-                    errors.invalid(&path, value, &wrong);
-                }
-            }
-            None => errors.invalid(&path, value, NO_TEXT),
-        }
-    }
-}
-
-fn annotations(path: &Path<'_>, object: &Value, errors: &mut Errors) {
-    let path = path.child("annotations");
-    let mut size = 0;
-    for (key, value) in object::meta(object, "annotations").and_then(Value::as_object).into_iter().flatten() {
-        // Kubernetes compares without case here, so that old annotations stay legal.
-        for wrong in names::qualified_name(&key.to_lowercase()) {
-            errors.invalid(&path, &key.as_str().into(), &wrong);
-        }
-        match value.as_str() {
-            Some(text) => size += key.len() + text.len(),
-            None => errors.invalid(&path, value, NO_TEXT),
-        }
-    }
-    if size > ANNOTATIONS_MAX {
-        errors.too_long(&path, ANNOTATIONS_MAX);
     }
 }
 
@@ -126,7 +88,7 @@ fn owners(path: &Path<'_>, object: &Value, errors: &mut Errors) {
 fn finalizers(path: &Path<'_>, object: &Value, errors: &mut Errors) {
     let path = path.child("finalizers");
     let mut orphan_and_foreground = (false, false);
-    for (index, name) in object::finalizers(object).enumerate() {
+    for (index, name) in Meta::of(object).finalizers().enumerate() {
         let at = path.index(index);
         for wrong in names::qualified_name(name) {
             errors.invalid(&path, &name.into(), &wrong);

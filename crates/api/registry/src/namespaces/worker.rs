@@ -6,14 +6,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_kinds::Status;
-use kedge_kinds::object::Facts;
+use kedge_kinds::{Meta, Status};
 use kedge_store::{Change, Entry, Snapshot, Watch, WatchEnd};
 use serde_json::{Value, json};
 use tokio::task::{Id, JoinSet};
 
 use super::is_leaving;
-use crate::registry::Registry;
+use crate::registry::{Registry, parse};
 use crate::request::{At, DeleteOptions, Propagation, WriteOptions};
 use crate::update::Outcome;
 use crate::{key, object, selection};
@@ -219,8 +218,7 @@ fn targets(
 }
 
 fn uid(entry: &Entry) -> Result<String, Status> {
-    let facts = Facts::read(entry.bytes(), &[]).map_err(|error| Status::internal(error.to_string()))?;
-    Ok(facts.uid.into_owned())
+    Ok(Meta::of(&parse(entry)?).uid().to_owned())
 }
 
 /// Lets the namespace with this uid go.
@@ -229,7 +227,7 @@ async fn finalize(registry: &Registry, namespace: &Arc<str>, uid: &str) -> Resul
     let at = At { subresource: Some("finalize".into()), ..at };
     let decide = |live: &crate::update::Live| {
         let mut object = live.object.clone();
-        if object::meta_text(&object, "uid") != uid || !object::is_deleting(&object) {
+        if object::meta_text(&object, "uid") != uid || !Meta::of(&object).is_leaving() {
             return Err(Status::not_found(&at.kind, namespace));
         }
         let spec = object::map_mut(&mut object, "spec");

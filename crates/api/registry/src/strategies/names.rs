@@ -1,47 +1,26 @@
-//! How names, labels, ports and addresses must be spelt. Each rule tells the errors what is wrong, in Kubernetes'
-//! words; nothing is allocated where nothing is wrong.
+//! How names, labels, ports and addresses in a spec must be spelt. Each rule tells the errors what is wrong; those that
+//! the whole API shares are the vocabulary's. Nothing is allocated where nothing is wrong.
 
 use std::net::{IpAddr, Ipv6Addr};
 
 use kedge_kinds::field::{Errors, Path};
+use kedge_kinds::names::{self, Messages};
+use kedge_kinds::selector::LabelSelector;
 use serde_json::Value;
 
 use super::fields::{list, map, text, texts};
 
-const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must \
-     start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
-     '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
-const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or \
-     '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
-     '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+pub(super) use kedge_kinds::names::is_subdomain;
+
 const SUBDOMAIN_UNDERSCORE: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric \
      characters, '_', '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex \
      used for validation is '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')";
-const WILDCARD: &str = "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which \
-     must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. \
-     '*.example.com', regex used for validation is \
-     '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-const LABEL_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an \
-     alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for \
-     validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
-const NAME_PART: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end \
-     with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
-     '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-const LABEL_KEY: &str = "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start \
-     and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation \
-     is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. \
-     'example.com/MyName')";
-const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or \
-     '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex \
-     used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
-const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. \
-     'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 const HEADER: &str = "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', \
      regex used for validation is '[-A-Za-z0-9]+')";
-const VARIABLE: &str =
-    "a valid environment variable name must consist only of printable ASCII characters other than '='";
 const PERCENT: &str = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or \
      '93%', regex used for validation is '[0-9]+%')";
+/// One such value among labels, and no typed client can read the list that it is in.
+const NO_TEXT: &str = "must be a string";
 const ADDRESS: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 const RANGE: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 
@@ -50,9 +29,9 @@ pub(super) fn wrong(errors: &mut Errors, path: &Path<'_>, value: &str, detail: &
     errors.invalid(path, &Value::from(value), detail);
 }
 
-fn longer_than(errors: &mut Errors, path: &Path<'_>, value: &str, max: usize) {
-    if value.len() > max {
-        wrong(errors, path, value, &format!("must be no more than {max} characters"));
+fn tell(errors: &mut Errors, path: &Path<'_>, value: &str, wrongs: Messages) {
+    for detail in wrongs {
+        wrong(errors, path, value, &detail);
     }
 }
 
@@ -60,35 +39,21 @@ fn is_lower_or_digit(byte: u8) -> bool {
     byte.is_ascii_lowercase() || byte.is_ascii_digit()
 }
 
-fn is_label(value: &str) -> bool {
-    let bytes = value.as_bytes();
-    matches!((bytes.first(), bytes.last()), (Some(first), Some(last)) if is_lower_or_digit(*first) && is_lower_or_digit(*last))
-        && bytes.iter().all(|byte| is_lower_or_digit(*byte) || *byte == b'-')
-}
-
-pub(super) fn is_subdomain(value: &str) -> bool {
-    value.split('.').all(is_label)
-}
-
 /// A DNS-1123 label: containers, volumes, namespaces.
 pub(super) fn label(errors: &mut Errors, path: &Path<'_>, value: &str) {
-    longer_than(errors, path, value, 63);
-    if !is_label(value) {
-        wrong(errors, path, value, if is_subdomain(value) { "must not contain dots" } else { LABEL });
-    }
+    tell(errors, path, value, names::dns1123_label(value));
 }
 
 /// A DNS-1123 subdomain: the names of most objects.
 pub(super) fn subdomain(errors: &mut Errors, path: &Path<'_>, value: &str) {
-    longer_than(errors, path, value, 253);
-    if !is_subdomain(value) {
-        wrong(errors, path, value, SUBDOMAIN);
-    }
+    tell(errors, path, value, names::dns1123_subdomain(value));
 }
 
 /// A subdomain whose parts may have underscores: DNS search paths.
 pub(super) fn search_domain(errors: &mut Errors, path: &Path<'_>, value: &str) {
-    longer_than(errors, path, value, 253);
+    if value.len() > 253 {
+        wrong(errors, path, value, &names::too_long(253));
+    }
     let fits = |part: &str| {
         let part = part.strip_prefix('_').unwrap_or(part);
         let ends = part.bytes().next().is_some_and(is_lower_or_digit)
@@ -102,98 +67,56 @@ pub(super) fn search_domain(errors: &mut Errors, path: &Path<'_>, value: &str) {
 
 /// `*.example.com`
 pub(super) fn wildcard(errors: &mut Errors, path: &Path<'_>, value: &str) {
-    longer_than(errors, path, value, 253);
-    if !value.strip_prefix("*.").is_some_and(is_subdomain) {
-        wrong(errors, path, value, WILDCARD);
-    }
+    tell(errors, path, value, names::wildcard_dns1123_subdomain(value));
 }
 
 /// A DNS-1035 label: services and what refers to them.
 pub(super) fn label_1035(errors: &mut Errors, path: &Path<'_>, value: &str) {
-    longer_than(errors, path, value, 63);
-    if !is_label(value) || !value.bytes().next().is_some_and(|first| first.is_ascii_lowercase()) {
-        wrong(errors, path, value, LABEL_1035);
-    }
-}
-
-fn is_name_part(value: &str) -> bool {
-    let bytes = value.as_bytes();
-    matches!((bytes.first(), bytes.last()), (Some(first), Some(last)) if first.is_ascii_alphanumeric() && last.is_ascii_alphanumeric())
-        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+    tell(errors, path, value, names::dns1035_label(value));
 }
 
 /// `[prefix/]name`: label keys, taints, resources, conditions.
 pub(super) fn is_qualified(value: &str) -> bool {
-    let name = match value.split_once('/') {
-        Some((prefix, _)) if prefix.len() > 253 || !is_subdomain(prefix) => return false,
-        Some((_, name)) => name,
-        None => value,
-    };
-    name.len() <= 63 && is_name_part(name)
+    names::qualified_name(value).is_empty()
 }
 
 pub(super) fn qualified(errors: &mut Errors, path: &Path<'_>, value: &str) {
-    if is_qualified(value) {
-        return;
-    }
-    let mut parts = value.split('/');
-    let name = match (parts.next(), parts.next(), parts.next()) {
-        (Some(prefix), Some(name), None) => {
-            if prefix.is_empty() {
-                wrong(errors, path, value, "prefix part must be non-empty");
-            } else {
-                if prefix.len() > 253 {
-                    wrong(errors, path, value, "prefix part must be no more than 253 bytes");
-                }
-                if !is_subdomain(prefix) {
-                    wrong(errors, path, value, &format!("prefix part {SUBDOMAIN}"));
-                }
-            }
-            name
-        }
-        (Some(name), None, None) => name,
-        _ => return wrong(errors, path, value, LABEL_KEY),
-    };
-    if name.is_empty() {
-        wrong(errors, path, value, "name part must be non-empty");
-    } else if name.len() > 63 {
-        wrong(errors, path, value, "name part must be no more than 63 bytes");
-    }
-    if !is_name_part(name) {
-        wrong(errors, path, value, NAME_PART);
-    }
+    tell(errors, path, value, names::qualified_name(value));
 }
 
 pub(super) fn label_value(errors: &mut Errors, path: &Path<'_>, value: &str) {
-    if value.len() > 63 {
-        wrong(errors, path, value, "must be no more than 63 bytes");
-    }
-    if !value.is_empty() && !is_name_part(value) {
-        wrong(errors, path, value, LABEL_VALUE);
-    }
+    tell(errors, path, value, names::label_value(value));
 }
 
 pub(super) fn is_label_value(value: &str) -> bool {
-    value.len() <= 63 && (value.is_empty() || is_name_part(value))
+    names::label_value(value).is_empty()
 }
 
 /// A map of labels: `metadata.labels`, `nodeSelector`, `matchLabels`.
-pub(super) fn labels(errors: &mut Errors, path: &Path<'_>, of: &Value, field: &str) {
+pub(crate) fn labels(errors: &mut Errors, path: &Path<'_>, of: &Value, field: &str) {
     for (key, value) in map(of, field) {
         qualified(errors, path, key);
-        label_value(errors, path, value.as_str().unwrap_or_default());
+        match value.as_str() {
+            Some(text) => label_value(errors, path, text),
+            None => errors.invalid(path, value, NO_TEXT),
+        }
     }
 }
 
 /// Annotations are keyed like labels, in any case of letters, and hold anything up to a size.
-pub(super) fn annotations(errors: &mut Errors, path: &Path<'_>, of: &Value) {
+pub(crate) fn annotations(errors: &mut Errors, path: &Path<'_>, of: &Value) {
     const MAX: usize = 256 * 1024;
     let mut size = 0;
     for (key, value) in map(of, "annotations") {
-        if !is_qualified(key) && !is_qualified(&key.to_lowercase()) {
-            qualified(errors, path, &key.to_lowercase());
+        if !is_qualified(key) {
+            for detail in names::qualified_name(&key.to_lowercase()) {
+                wrong(errors, path, key, &detail);
+            }
         }
-        size += key.len() + value.as_str().map_or(0, str::len);
+        match value.as_str() {
+            Some(text) => size += key.len() + text.len(),
+            None => errors.invalid(path, value, NO_TEXT),
+        }
     }
     if size > MAX {
         errors.too_long(path, MAX);
@@ -230,21 +153,11 @@ pub(super) fn selector(errors: &mut Errors, path: &Path<'_>, selector: &Value) {
     }
 }
 
-/// The selector chooses an object with these labels.
+/// The selector chooses an object with these labels. One that can't be read is refused elsewhere.
 pub(super) fn selects(selector: &Value, labels: &Value) -> bool {
-    let exact = map(selector, "matchLabels").iter().all(|(key, value)| labels.get(key) == Some(value));
-    exact
-        && list(selector, "matchExpressions").iter().all(|expression| {
-            let found = labels.get(text(expression, "key")).and_then(Value::as_str);
-            let listed = found.is_some_and(|found| texts(expression, "values").any(|value| value == found));
-            match text(expression, "operator") {
-                "In" => listed,
-                "NotIn" => !listed,
-                "Exists" => found.is_some(),
-                "DoesNotExist" => found.is_none(),
-                _ => false,
-            }
-        })
+    let label = |key: &str| labels.get(key).and_then(Value::as_str);
+    selector.is_null()
+        || LabelSelector::of_object(Some(selector)).map_or(true, |selector| selector.matches(label))
 }
 
 pub(super) fn selects_everything(selector: &Value) -> bool {
@@ -256,19 +169,7 @@ pub(super) fn port_number(errors: &mut Errors, path: &Path<'_>, port: i64) {
 }
 
 pub(super) fn port_name(errors: &mut Errors, path: &Path<'_>, name: &str) {
-    longer_than(errors, path, name, 15);
-    if name.is_empty() || !name.bytes().all(|byte| is_lower_or_digit(byte) || byte == b'-') {
-        wrong(errors, path, name, "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)");
-    }
-    if !name.bytes().any(|byte| byte.is_ascii_lowercase()) {
-        wrong(errors, path, name, "must contain at least one letter (a-z)");
-    }
-    if name.contains("--") {
-        wrong(errors, path, name, "must not contain consecutive hyphens");
-    }
-    if name.starts_with('-') || name.ends_with('-') {
-        wrong(errors, path, name, "must not begin or end with a hyphen");
-    }
+    tell(errors, path, name, names::port_name(name));
 }
 
 /// A port by number or by name. An absent one counts as number 0.
@@ -316,24 +217,11 @@ pub(super) fn one_of_if_set(errors: &mut Errors, path: &Path<'_>, value: &Value,
 }
 
 pub(super) fn config_key(errors: &mut Errors, path: &Path<'_>, key: &str) {
-    longer_than(errors, path, key, 253);
-    if key.is_empty()
-        || !key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
-    {
-        wrong(errors, path, key, CONFIG_KEY);
-    }
-    match key {
-        "." => wrong(errors, path, key, "must not be '.'"),
-        ".." => wrong(errors, path, key, "must not be '..'"),
-        _ if key.starts_with("..") => wrong(errors, path, key, "must not start with '..'"),
-        _ => {}
-    }
+    tell(errors, path, key, names::config_key(key));
 }
 
 pub(super) fn variable(errors: &mut Errors, path: &Path<'_>, name: &str) {
-    if !name.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'=') {
-        wrong(errors, path, name, VARIABLE);
-    }
+    tell(errors, path, name, names::env_var(name));
 }
 
 pub(super) fn header(errors: &mut Errors, path: &Path<'_>, name: &str) {

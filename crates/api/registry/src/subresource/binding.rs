@@ -1,6 +1,6 @@
 //! `binding`: a scheduler gives a pod its node. Once and for all.
 
-use kedge_kinds::{Details, Reason, Status};
+use kedge_kinds::{Details, Meta, Reason, Status};
 use serde_json::{Value, json};
 
 use crate::registry::{Registry, Written};
@@ -59,7 +59,7 @@ pub(crate) async fn create(
 }
 
 fn bind(pod: &mut Value, name: &str, node: &str, binding: &Value, now: &str) -> Result<(), Status> {
-    if object::is_deleting(pod) {
+    if Meta::of(pod).is_leaving() {
         return Err(refused(name, &format!("pod {name} is being deleted, cannot be assigned to a host")));
     }
     let assigned = object::text(pod, &["spec", "nodeName"]);

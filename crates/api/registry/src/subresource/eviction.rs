@@ -1,7 +1,7 @@
 //! `eviction`: a deletion that asks the pod's disruption budgets first.
 
 use kedge_kinds::selector::LabelSelector;
-use kedge_kinds::{Cause, Details, Kind, Reason, Status};
+use kedge_kinds::{Cause, Details, Kind, Meta, Reason, Status};
 use kedge_store::{Draft, Expect, StoreError, Txn};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -86,7 +86,7 @@ fn asked(eviction: &Value) -> Result<(DeleteOptions, bool), Status> {
 
 /// A pod that has ended, has not begun or is going anyway disturbs no budget.
 fn is_free(pod: &Value) -> bool {
-    object::is_deleting(pod)
+    Meta::of(pod).is_leaving()
         || matches!(object::text(pod, &["status", "phase"]), "Succeeded" | "Failed" | "Pending")
 }
 

@@ -1,18 +1,16 @@
 //! Storage classes and what CSI drivers tell about themselves.
 
+mod driver;
+
 use kedge_kinds::field::{Errors, Path};
 use serde_json::{Map, Value, json};
 
-use super::fields::{at, fill, has, int, list, map, number, open, put, same, text, texts};
+use super::fields::{at, fill, has, list, map, number, open, same, text, texts};
 use super::pod::volumes::csi_driver;
 use super::{amounts, names, volume, workload};
 use crate::strategy::Strategy;
 
-const TOKENS_IN_THE_OPEN: &str = "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to \
-    true to prevent possible logging of tokens in volume attributes";
-
 struct StorageClasses;
-struct Drivers;
 struct Nodes;
 struct Capacities;
 struct Attachments;
@@ -21,7 +19,7 @@ struct AttributesClasses;
 pub(super) fn strategy(kind: &str) -> &'static dyn Strategy {
     match kind {
         "StorageClass" => &StorageClasses,
-        "CSIDriver" => &Drivers,
+        "CSIDriver" => &driver::Drivers,
         "CSINode" => &Nodes,
         "CSIStorageCapacity" => &Capacities,
         "VolumeAttachment" => &Attachments,
@@ -54,79 +52,6 @@ impl Strategy for StorageClasses {
                 errors.invalid(&Path::root(field), at(new, field), workload::IMMUTABLE);
             }
         }
-    }
-}
-
-impl Strategy for Drivers {
-    fn default(&self, driver: &mut Value) {
-        let Some(spec) = open(driver, "spec") else { return };
-        fill(spec, "attachRequired", true);
-        for off in ["podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"] {
-            fill(spec, off, false);
-        }
-        fill(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType");
-        if list(spec, "volumeLifecycleModes").is_empty() {
-            put(spec, "volumeLifecycleModes", json!(["Persistent"]));
-        }
-    }
-
-    fn validate(&self, driver: &Value, errors: &mut Errors) {
-        let (path, spec) = (Path::root("spec"), at(driver, "spec"));
-        let policies = &["File", "None", "ReadWriteOnceWithFSType"];
-        names::one_of_if_set(errors, &path.child("fsGroupPolicy"), at(spec, "fsGroupPolicy"), policies);
-        let requests = list(spec, "tokenRequests");
-        for (i, request) in requests.iter().enumerate() {
-            let path = path.child("tokenRequests");
-            let path = path.index(i);
-            let audience = text(request, "audience");
-            if requests.iter().take(i).any(|other| text(other, "audience") == audience) {
-                errors.duplicate(&path.child("audience"), &audience.into());
-                continue;
-            }
-            if let Some(seconds) = int(request, "expirationSeconds") {
-                let path = path.child("expirationSeconds");
-                if seconds < 600 {
-                    errors.invalid(&path, &seconds.into(), "may not specify a duration less than 10 minutes");
-                }
-                if seconds > 1 << 32 {
-                    errors.invalid(
-                        &path,
-                        &seconds.into(),
-                        "may not specify a duration larger than 2^32 seconds",
-                    );
-                }
-            }
-        }
-        for mode in list(spec, "volumeLifecycleModes") {
-            names::one_of_if_set(
-                errors,
-                &path.child("volumeLifecycleModes"),
-                mode,
-                &["Persistent", "Ephemeral"],
-            );
-        }
-    }
-
-    fn warnings(&self, driver: &Value) -> Vec<String> {
-        let spec = at(driver, "spec");
-        let careless = !list(spec, "tokenRequests").is_empty() && !has(spec, "serviceAccountTokenInSecrets");
-        careless.then(|| TOKENS_IN_THE_OPEN.to_owned()).into_iter().collect()
-    }
-
-    fn warns_again(&self, new: &Value, old: &Value) -> bool {
-        !same(at(at(new, "spec"), "tokenRequests"), at(at(old, "spec"), "tokenRequests"))
-    }
-
-    fn validate_update(&self, new: &Value, old: &Value, errors: &mut Errors) {
-        let (path, now, before) = (Path::root("spec"), at(new, "spec"), at(old, "spec"));
-        if !same(at(now, "attachRequired"), at(before, "attachRequired")) {
-            errors.invalid(&path.child("attachedRequired"), at(now, "attachRequired"), workload::IMMUTABLE);
-        }
-        workload::immutable(errors, &path, now, before, &["volumeLifecycleModes"]);
-    }
-
-    fn unconditional_update(&self) -> bool {
-        false
     }
 }
 

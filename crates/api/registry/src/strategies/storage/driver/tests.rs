@@ -1,0 +1,23 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::strategies::tests::created;
+
+fn driver(spec: Value) -> Value {
+    created(json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": "d"}, "spec": spec,
+    }))
+}
+
+#[test]
+fn tokens_in_the_open_are_warned_about_when_they_come() {
+    let requests = json!([{"audience": "a"}]);
+    let quiet = driver(json!({}));
+    let open = driver(json!({"tokenRequests": requests}));
+    let secret = driver(json!({"tokenRequests": requests, "serviceAccountTokenInSecrets": false}));
+    for (case, driver, count) in [("none", &quiet, 0), ("open", &open, 1), ("decided", &secret, 0)] {
+        assert_eq!(Drivers.warnings(driver).len(), count, "{case}");
+    }
+    assert!(Drivers.warns_again(&open, &quiet));
+    assert!(!Drivers.warns_again(&open, &open));
+}

@@ -21,7 +21,6 @@ uninstall: down
 
 ## Everything that CI runs
 test: prepare-test lint
-	cargo build --locked
 	cargo nextest run --locked --workspace --no-fail-fast
 	scripts/test-python
 	scripts/fuzz 20

@@ -8,6 +8,7 @@ mod runtime_class;
 mod service_account;
 mod storage_class;
 mod tolerations;
+mod unenforced;
 
 use kedge_kinds::{Kind, Status};
 use kedge_store::Snapshot;
@@ -53,7 +54,7 @@ pub(crate) trait Plugin: Sync {
 
 /// In the order in which they run, which is Kubernetes' own. LimitRanger belongs between `lifecycle` and
 /// `service_account`, ResourceQuota and webhooks behind everything else.
-const PLUGINS: [&dyn Plugin; 7] = [
+const PLUGINS: [&dyn Plugin; 8] = [
     &lifecycle::NamespaceLifecycle,
     &service_account::ServiceAccount,
     &tolerations::DefaultTolerationSeconds,
@@ -61,6 +62,7 @@ const PLUGINS: [&dyn Plugin; 7] = [
     &runtime_class::RuntimeClass,
     &storage_class::DefaultStorageClass,
     &ingress_class::DefaultIngressClass,
+    &unenforced::Unenforced,
 ];
 
 pub(crate) fn mutate(

@@ -26,17 +26,20 @@ class Server:
              "--write-kubeconfig", self.kubeconfig],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 30
-        while not self.ready():
+        while (untrue := self.not_ready()) is not None:
             if time.monotonic() > deadline or self.process.poll() is not None:
-                raise RuntimeError("the server did not get ready")
+                self.stop()
+                raise RuntimeError(f"the server did not get ready: {untrue}")
             time.sleep(0.05)
 
-    def ready(self):
+    def not_ready(self):
+        """What is still untrue, None when the server answers."""
         try:
             config.load_kube_config(self.kubeconfig)
-            return client.ApiClient().call_api("/readyz", "GET", response_type="str", auth_settings=["BearerToken"])[1] == 200
-        except Exception:  # not there yet, whatever the reason
-            return False
+            client.VersionApi().get_code()
+            return None
+        except Exception as error:  # not there yet, whatever the reason
+            return error
 
     def stop(self):
         self.process.terminate()
@@ -113,7 +116,7 @@ class PythonClient(unittest.TestCase):
         with self.assertRaises(ApiException) as conflict:
             resource.server_side_apply(body=body, namespace="default", field_manager="two")
         self.assertEqual(409, conflict.exception.status)
-        self.assertIn(".spec.replicas", conflict.exception.body.decode())
+        self.assertIn(".spec.replicas", str(conflict.exception.body))
         forced = resource.server_side_apply(body=body, namespace="default", field_manager="two", force_conflicts=True)
         self.assertEqual(3, forced.spec.replicas)
         managers = {entry.manager for entry in forced.metadata.managedFields}

@@ -52,10 +52,14 @@ impl Registry {
         {
             return Err(Status::bad_request("metadata.managedFields must be nil"));
         }
-        if options.validation == FieldValidation::Strict && !options.duplicates.is_empty() {
-            let why = format!("error strict decoding YAML: {}", options.duplicates.join(", "));
-            return Err(Status::bad_request(why));
-        }
+        let warnings = match options.validation {
+            FieldValidation::Strict if !options.duplicates.is_empty() => {
+                let why = format!("error strict decoding YAML: {}", options.duplicates.join(", "));
+                return Err(Status::bad_request(why));
+            }
+            FieldValidation::Warn => options.duplicates.clone(),
+            FieldValidation::Strict | FieldValidation::Ignore => Vec::new(),
+        };
         body::applied(at, config)?;
         let version = at.kind.gv.to_string();
         let node = at.kind.node().ok_or_else(|| Status::internal("the kind has no schema"))?;
@@ -85,7 +89,7 @@ impl Registry {
                 }
                 let mut object = managed::apply(&at.kind, node, None, config, force, &who())?;
                 body::placed(at, &mut object)?;
-                match self.create_applied(at, object, options, Vec::new()).await {
+                match self.create_applied(at, object, options, warnings.clone()).await {
                     // Somebody else made it in between: apply to that one.
                     Err(status) if status.reason == Reason::AlreadyExists => continue,
                     other => return other,
@@ -101,7 +105,7 @@ impl Registry {
             let mut new = convert::to_stored(&at.kind, applied);
             strategy(&at.kind).default(&mut new);
             self.confine(at, &mut new, &live.object);
-            Ok(Outcome { object: new, warnings: Vec::new() })
+            Ok(Outcome { object: new, warnings: warnings.clone() })
         })
         .await
     }
@@ -122,10 +126,14 @@ impl Registry {
 
 fn patched(at: &At, served: &Value, patch: &Patch) -> Result<Value, Status> {
     match patch {
+        // Nothing says nothing, except as a merge patch, where it would take the object away.
+        Patch::Json(Value::Null) | Patch::Strategic(Value::Null) => Ok(served.clone()),
+        Patch::Merge(Value::Null) => Err(Status::bad_request("Invalid JSON Patch")),
         Patch::Json(operations) => merge::json_patch(served, operations),
-        Patch::Merge(Value::Array(_)) => Err(Status::bad_request(
-            "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}",
-        )),
+        Patch::Merge(Value::Array(_)) => Err(no_map("array")),
+        Patch::Merge(Value::String(_)) => Err(no_map("string")),
+        Patch::Merge(Value::Number(_)) => Err(no_map("number")),
+        Patch::Merge(Value::Bool(_)) => Err(no_map("bool")),
         Patch::Merge(patch) => {
             let mut target = served.clone();
             merge::merge_patch(&mut target, patch);
@@ -137,6 +145,12 @@ fn patched(at: &At, served: &Value, patch: &Patch) -> Result<Value, Status> {
         }
         Patch::Apply { .. } => Ok(served.clone()),
     }
+}
+
+fn no_map(found: &str) -> Status {
+    Status::bad_request(format!(
+        "error decoding patch: json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
+    ))
 }
 
 /// A patch whose result is no object of its kind; Kubernetes names no kind in it.

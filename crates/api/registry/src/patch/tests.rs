@@ -118,3 +118,24 @@ async fn an_owner_of_one_version_loses_what_changes_in_another() {
     assert_eq!(owned("one").get("f:metrics"), None);
     assert_eq!(owned("two"), json!({"f:targetCPUUtilizationPercentage": {}}));
 }
+
+#[tokio::test]
+async fn a_patch_that_is_nothing_or_no_map() {
+    let api = api().await;
+    api.create("configmaps", "default", config_map("c")).await.unwrap();
+    let at = api.at("configmaps", "default", "c");
+    let before = api.registry.store().revision();
+    for patch in [Patch::Json(Value::Null), Patch::Strategic(Value::Null)] {
+        assert_eq!(api.registry.patch(&at, patch, &write()).await.unwrap().revision, before);
+    }
+    for (patch, message) in [
+        (json!(null), "Invalid JSON Patch"),
+        (
+            json!("x"),
+            "error decoding patch: json: cannot unmarshal string into Go value of type map[string]interface {}",
+        ),
+    ] {
+        let status = api.registry.patch(&at, Patch::Merge(patch), &write()).await.unwrap_err();
+        assert_eq!((status.code, &*status.message), (400, message));
+    }
+}

@@ -88,10 +88,12 @@ pub(super) fn template(spec: &mut Value) {
 }
 
 /// A job without labels shows its template's. Before its own labels are in the template it is too early: see
-/// [`own_selector`].
+/// [`own_selector`]. One that chooses its pods itself gets none.
 fn labels_of_template(job: &mut Value) {
-    let labels = map(at(at(at(job, "spec"), "template"), "metadata"), "labels");
-    if labels.contains_key(UID) && map(at(job, "metadata"), "labels").is_empty() {
+    let spec = at(job, "spec");
+    let labels = map(at(at(spec, "template"), "metadata"), "labels");
+    let complete = labels.contains_key(UID) || flag(spec, "manualSelector");
+    if complete && !labels.is_empty() && map(at(job, "metadata"), "labels").is_empty() {
         let labels = labels.clone();
         if let Some(metadata) = open(job, "metadata") {
             put(metadata, "labels", labels);

@@ -3,7 +3,7 @@
 use kedge_kinds::field::{Errors, Path};
 use serde_json::{Value, json};
 
-use crate::strategies::fields::{at, fill, has, int, list, open, put, same, text};
+use crate::strategies::fields::{at, fill, has, int, list, number, open, put, same, text};
 use crate::strategies::{names, workload};
 use crate::strategy::Strategy;
 
@@ -22,6 +22,14 @@ impl Strategy for Drivers {
         fill(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType");
         if list(spec, "volumeLifecycleModes").is_empty() {
             put(spec, "volumeLifecycleModes", json!(["Persistent"]));
+        }
+    }
+
+    // Counted from the first change on: a new driver has no generation.
+    fn prepare_update(&self, new: &mut Value, old: &Value) {
+        let changed = !same(at(new, "spec"), at(old, "spec"));
+        if let Some(metadata) = open(new, "metadata").filter(|_| changed) {
+            put(metadata, "generation", number(at(old, "metadata"), "generation") + 1);
         }
     }
 

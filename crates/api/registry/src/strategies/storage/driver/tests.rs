@@ -21,3 +21,18 @@ fn tokens_in_the_open_are_warned_about_when_they_come() {
     assert!(Drivers.warns_again(&open, &quiet));
     assert!(!Drivers.warns_again(&open, &open));
 }
+
+#[test]
+fn only_changes_are_counted() {
+    let old = driver(json!({}));
+    for (case, spec, expected) in
+        [("same", json!({}), None), ("changed", json!({"seLinuxMount": true}), Some(1))]
+    {
+        let (mut new, mut old) = (driver(spec), old.clone());
+        for driver in [&mut new, &mut old] {
+            driver["metadata"].as_object_mut().unwrap().remove("generation");
+        }
+        Drivers.prepare_update(&mut new, &old);
+        assert_eq!(new["metadata"]["generation"].as_i64(), expected, "{case}");
+    }
+}

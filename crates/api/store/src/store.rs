@@ -54,7 +54,8 @@ impl Store {
         match &*self.engine {
             Engine::Memory(_) | Engine::Embedded(_) => Ok(self.snapshot()),
             Engine::Etcd(etcd) => {
-                etcd.catch_up().await?;
+                // Boxed, so that reads of a store in memory carry no room for it.
+                Box::pin(etcd.catch_up()).await?;
                 Ok(self.snapshot())
             }
         }
@@ -69,7 +70,7 @@ impl Store {
         match &*self.engine {
             Engine::Memory(memory) => memory.commit(&txn),
             Engine::Embedded(embedded) => embedded.commit(&txn).await,
-            Engine::Etcd(etcd) => etcd.commit(&txn).await,
+            Engine::Etcd(etcd) => Box::pin(etcd.commit(&txn)).await,
         }
     }
 

@@ -4,27 +4,28 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
+use http_body_util::combinators::UnsyncBoxBody;
 use kedge_kinds::decode::{self, DecodeError, Media};
 use kedge_kinds::{Reason, Status};
 use kedge_registry::WriteOptions;
 use serde_json::Value;
 
 use crate::call::Call;
-use crate::router::Incoming;
+use crate::router::BoxError;
 
 pub(crate) const LIMIT: usize = 3 * 1024 * 1024;
 /// A client that takes longer to send its body than this has gone away or wants to tie us up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The whole body, if it is not too long.
-pub(crate) async fn read(body: Incoming) -> Result<Bytes, Status> {
+pub(crate) async fn read(body: UnsyncBoxBody<Bytes, BoxError>) -> Result<Bytes, Status> {
     match tokio::time::timeout(PATIENCE, collect(body)).await {
         Ok(read) => read,
         Err(_) => Err(Status::new(408, Reason::Timeout, "the request's body did not arrive in time")),
     }
 }
 
-async fn collect(mut body: Incoming) -> Result<Bytes, Status> {
+async fn collect(mut body: UnsyncBoxBody<Bytes, BoxError>) -> Result<Bytes, Status> {
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     while let Some(frame) = body.frame().await {

@@ -1,5 +1,7 @@
 //! `/healthz`, `/livez`, `/readyz` and `/version`: is it up, and what is it. Answers in the words that probes look for.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::answer::{self, Answer};
@@ -9,14 +11,18 @@ use crate::query::Query;
 /// What is looked at. All of them hold once the server answers at all, save the store, which can stop for good.
 const CHECKS: [&str; 4] = ["ping", "log", "etcd", "poststarthook/rbac/bootstrap-roles"];
 
+/// How long the store may take to answer; one elsewhere may be out of reach.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// `None` if the path is none of ours.
-pub(crate) fn answer(api: &Api, path: &str, query: &Query) -> Option<Answer> {
+pub(crate) async fn answer(api: &Api, path: &str, query: &Query) -> Option<Answer> {
     let mut segments = path.trim_start_matches('/').splitn(2, '/');
     let endpoint = segments.next().filter(|name| matches!(*name, "healthz" | "livez" | "readyz"))?;
     let ready = endpoint == "readyz";
+    let state = State { store: store_trouble(api).await, stopping: api.is_stopping() };
     match segments.next().filter(|rest| !rest.is_empty()) {
-        None => Some(overall(api, endpoint, query)),
-        Some(one) if known(one, ready) => Some(match failing(api, one) {
+        None => Some(overall(&state, endpoint, query)),
+        Some(one) if known(one, ready) => Some(match state.failing(one) {
             None => answer::text(200, "ok"),
             Some(why) => answer::text(500, format!("internal server error: {why}\n")),
         }),
@@ -28,15 +34,34 @@ fn known(check: &str, ready: bool) -> bool {
     CHECKS.contains(&check) || (ready && matches!(check, "informer-sync" | "shutdown"))
 }
 
-fn failing(api: &Api, check: &str) -> Option<&'static str> {
-    match check {
-        "etcd" if api.registry().store().is_stopped() => Some("the store takes no more writes"),
-        "shutdown" if api.is_stopping() => Some("process is shutting down"),
-        _ => None,
+/// What can be wrong, as it is now.
+struct State {
+    store: Option<&'static str>,
+    stopping: bool,
+}
+
+impl State {
+    fn failing(&self, check: &str) -> Option<&'static str> {
+        match check {
+            "etcd" => self.store,
+            "shutdown" if self.stopping => Some("process is shutting down"),
+            _ => None,
+        }
     }
 }
 
-fn overall(api: &Api, endpoint: &str, query: &Query) -> Answer {
+async fn store_trouble(api: &Api) -> Option<&'static str> {
+    let store = api.registry().store();
+    if store.is_stopped() {
+        return Some("the store takes no more writes");
+    }
+    match tokio::time::timeout(PATIENCE, store.latest()).await {
+        Ok(Ok(_)) => None,
+        Ok(Err(_)) | Err(_) => Some("the store does not answer"),
+    }
+}
+
+fn overall(state: &State, endpoint: &str, query: &Query) -> Answer {
     let excluded = query.get("exclude").unwrap_or("");
     let extra: &[&str] = if endpoint == "readyz" { &["informer-sync", "shutdown"] } else { &[] };
     let mut lines = String::new();
@@ -44,7 +69,7 @@ fn overall(api: &Api, endpoint: &str, query: &Query) -> Answer {
     for check in CHECKS.iter().chain(extra) {
         if *check == excluded {
             lines.push_str(&format!("[+]{check} excluded: ok\n"));
-        } else if failing(api, check).is_some() {
+        } else if state.failing(check).is_some() {
             failed = true;
             lines.push_str(&format!("[-]{check} failed: reason withheld\n"));
         } else {

@@ -31,7 +31,8 @@ use crate::who::Peer;
 use crate::{content, documents, health, media, metrics, path, rbac, verbs, who};
 
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
-pub(crate) type Incoming = UnsyncBoxBody<Bytes, BoxError>;
+/// None if it is known to be empty, as most are.
+pub(crate) type Incoming = Option<UnsyncBoxBody<Bytes, BoxError>>;
 
 /// Serves the API to one peer. Clones share everything but the peer.
 #[derive(Clone)]
@@ -109,7 +110,7 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let (parts, body) = request.into_parts();
-        let body = body.map_err(Into::into).boxed_unsync();
+        let body = (!body.is_end_stream()).then(|| body.map_err(Into::into).boxed_unsync());
         self.clone().respond(parts, body).map(Ok).boxed()
     }
 }
@@ -158,7 +159,7 @@ async fn handle(
     let Some(place) = path::parse(path) else {
         let verb = parts.method.as_str().to_ascii_lowercase();
         api.allow(&user, &Ask { verb: &verb, what: What::Path(path) })?;
-        return document(api, parts, &query).await;
+        return Box::pin(document(api, parts, &query)).await;
     };
     let verb = Verb::of(&parts.method, &place, &query).ok_or_else(verbs::method_not_allowed)?;
     let writes = verb.writes();
@@ -190,10 +191,13 @@ async fn handle(
 
     // Whoever sends slowly holds up those of their own name only: all others' room is taken when the body is here.
     let free = long || matches!(peer, Peer::Inside(_)) || rbac::is_master(&call.user);
-    let share = if free { None } else { Some(api.limits().share(writes, &call.user.name).await?) };
-    let body = if writes && !long { content::read(body).await? } else { Bytes::new() };
+    let share = if free { None } else { Some(Box::pin(api.limits().share(writes, &call.user.name)).await?) };
+    let body = match body {
+        Some(body) if writes && !long => Box::pin(content::read(body)).await?,
+        _ => Bytes::new(),
+    };
     let _permit = match &share {
-        Some(share) => Some(share.enter().await?),
+        Some(share) => Some(Box::pin(share.enter()).await?),
         None => None,
     };
     let _counted = (!long).then(|| api.metrics().under_way(writes));
@@ -217,7 +221,7 @@ async fn document(api: &Api, parts: &Parts, query: &Query) -> Result<Answer, Sta
         answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         return Ok(answer);
     }
-    if let Some(answer) = health::answer(api, path, query) {
+    if let Some(answer) = health::answer(api, path, query).await {
         return Ok(answer);
     }
     match path.trim_end_matches('/') {

@@ -60,7 +60,8 @@ pub(crate) async fn authenticate(api: &Api, peer: &Peer, headers: &HeaderMap) ->
     let Some((_, token)) = token.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")) else {
         return Err(unauthorized());
     };
-    let (user, _) = bearer(api, token.trim(), &[api.tokens().issuer().to_owned()]).await.map_err(|why| {
+    let own = [api.tokens().issuer().to_owned()];
+    let (user, _) = Box::pin(bearer(api, token.trim(), &own)).await.map_err(|why| {
         tracing::debug!(%why, "refused a bearer token");
         unauthorized()
     })?;

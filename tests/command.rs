@@ -1,6 +1,8 @@
 //! The binary as a person meets it: what it says when it is asked wrongly. The other tests start the binary that is built
 //! for this one.
 
+#![allow(clippy::expect_used, reason = "helpers of tests fail like tests")]
+
 use std::process::{Command, Output};
 
 fn kedge(args: &[&str]) -> Output {
@@ -33,7 +35,11 @@ fn a_wrong_start_names_what_is_wrong() {
         ("an unknown key of the config file", &["server", "--data-dir", &data, "--config", &config], "lisen"),
         ("a port that is taken", &["server", "--data-dir", &data, "--listen", &address], &address),
         ("a store nobody knows", &["server", "--data-dir", &data, "--store", "floppy"], "floppy"),
-        ("a config file that is not there", &["server", "--config", "no-such-file.yaml"], "no-such-file.yaml"),
+        (
+            "a config file that is not there",
+            &["server", "--config", "no-such-file.yaml"],
+            "no-such-file.yaml",
+        ),
     ] {
         let said = complaint(args);
         assert!(said.contains(told), "{case}: {said}");

@@ -10,7 +10,9 @@ use serde_json::Value;
 fuzz_target!(|input: &[u8]| {
     let Some((choice, texts)) = input.split_first() else { return };
     let mut texts = texts.splitn(2, |byte| *byte == b'\n');
-    let (Some(Ok(target)), Some(Ok(patch))) = (texts.next().map(json), texts.next().map(json)) else { return };
+    let (Some(Ok(target)), Some(Ok(patch))) = (texts.next().map(json), texts.next().map(json)) else {
+        return;
+    };
     let kinds = builtin();
     let named = if choice & 0x10 == 0 { ("", "v1", "pods") } else { ("apps", "v1", "deployments") };
     let Some(node) = kinds.kind(named.0, named.1, named.2).and_then(|kind| kind.node()) else { return };

@@ -25,10 +25,13 @@ struct Server {
 static SERVER: LazyLock<Server> = LazyLock::new(|| {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let router = runtime.block_on(async {
-        let options = kedge_registry::Options { namespace_worker: false, ..kedge_registry::Options::default() };
+        let options =
+            kedge_registry::Options { namespace_worker: false, ..kedge_registry::Options::default() };
         let registry = Registry::start(Store::memory(), Clock::system(), options).await.expect("a registry");
         let admin = User { name: "fuzz".into(), groups: vec!["system:masters".into()], ..User::default() };
-        router(registry, Options::new(kedge_pki::new_key().expect("a key"))).expect("a router").acting_as(admin)
+        router(registry, Options::new(kedge_pki::new_key().expect("a key")))
+            .expect("a router")
+            .acting_as(admin)
     });
     Server { runtime, router }
 });
@@ -40,7 +43,8 @@ fuzz_target!(|input: &[u8]| {
     let (Some(method), Some(path)) = (words.next(), words.next()) else { return };
     let kind = words.next().unwrap_or(b"application/json");
     let Ok(path) = str::from_utf8(path) else { return };
-    let request = Request::builder().method(method).uri(path).header("content-type", kind).header("user-agent", "fuzz");
+    let request =
+        Request::builder().method(method).uri(path).header("content-type", kind).header("user-agent", "fuzz");
     let Ok(request) = request.body(Full::new(Bytes::copy_from_slice(body))) else { return };
 
     let server = &*SERVER;
@@ -55,7 +59,10 @@ fuzz_target!(|input: &[u8]| {
             let said: Value = serde_json::from_slice(&body).expect("an answer in JSON");
             assert_eq!(said["kind"], "Status");
             // Kubernetes has a few 500s for bad input, and so have we; an error of our own making says so.
-            assert!(!said["message"].as_str().is_some_and(|text| text.starts_with("Internal error")), "{said}");
+            assert!(
+                !said["message"].as_str().is_some_and(|text| text.starts_with("Internal error")),
+                "{said}"
+            );
         }
     });
 });

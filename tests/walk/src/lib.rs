@@ -15,7 +15,15 @@ pub const ARROWS: &[(&str, &[&str])] = &[
 /// Folder of each of our packages, by package name, and what it depends on outside tests.
 pub fn packages(root: &Path) -> std::io::Result<BTreeMap<String, Package>> {
     let mut packages = BTreeMap::new();
-    for parent in ["crates/access", "crates/api", "crates/control", "crates/node", "crates/traffic", "crates/workloads", "lib"] {
+    for parent in [
+        "crates/access",
+        "crates/api",
+        "crates/control",
+        "crates/node",
+        "crates/traffic",
+        "crates/workloads",
+        "lib",
+    ] {
         let Ok(entries) = std::fs::read_dir(root.join(parent)) else { continue };
         for entry in entries {
             let folder = entry?.path();

@@ -1,6 +1,8 @@
 //! `watch`: events as they happen, each the stored bytes between two fixed ones. What waits is sent together, so that a
 //! burst costs one write and a lone event leaves at once.
 
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,8 +25,8 @@ use crate::metrics::Held;
 use crate::partial;
 use crate::table::Table;
 
-/// How long a watch lasts that doesn't say how long it wants to.
-const DEFAULT_LIFE: Duration = Duration::from_secs(45 * 60);
+/// How long a watch lasts that doesn't say how long it wants to: between this and twice this.
+const SHORTEST_LIFE: u64 = 30 * 60;
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
 /// As much as is gathered into one write.
 const PIECE: usize = 64 * 1024;
@@ -39,7 +41,7 @@ pub(super) async fn watch(api: &Arc<Api>, mut call: Call) -> Result<Answer, Stat
     }
     let life = match call.query.number("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok()) {
         Some(seconds) if seconds > 0 => Duration::from_secs(seconds),
-        _ => DEFAULT_LIFE,
+        _ => usual_life(),
     };
     let table = match call.output.rendering {
         Rendering::Table(version) => {
@@ -92,6 +94,12 @@ struct Stream {
     _counted: Held,
     api: Arc<Api>,
     call: Call,
+}
+
+/// By chance, so that watches that began together after a restart don't all end and begin again together.
+fn usual_life() -> Duration {
+    let chance = RandomState::new().build_hasher().finish();
+    Duration::from_secs(SHORTEST_LIFE + chance % SHORTEST_LIFE)
 }
 
 impl Stream {
@@ -193,5 +201,19 @@ impl Stream {
         );
         out.extend_from_slice(b"\n");
         self.done = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn lives_differ_within_bounds() {
+        let lives: HashSet<Duration> = (0..50).map(|_| usual_life()).collect();
+        assert!(lives.len() > 10, "{lives:?}");
+        assert!(lives.iter().all(|life| (1800..3600).contains(&life.as_secs())), "{lives:?}");
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::schema::{Field, Node, ObjectType, Place, Schemas, Shape, Zero};
 use places::Path;
+pub use places::json_type;
 
 /// How much of upstream's round trip a value goes through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,7 +167,7 @@ impl<'s> Walk<'s> {
             scalars::Fault::Type { wanted, with_value } => {
                 let found = match value {
                     Value::Number(number) if with_value => format!("number {number}"),
-                    other => places::json_type(other).to_owned(),
+                    other => json_type(other).to_owned(),
                 };
                 match path.go() {
                     Some(field) => format!(

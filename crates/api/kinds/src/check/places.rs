@@ -100,7 +100,8 @@ pub(super) fn go_type(schemas: &Schemas, shape: &Shape) -> String {
     }
 }
 
-pub(super) fn json_type(value: &Value) -> &'static str {
+/// What a value is, as Kubernetes' JSON reader calls it.
+pub fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",

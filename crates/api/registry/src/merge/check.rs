@@ -166,7 +166,7 @@ fn quoted(value: &Value) -> String {
     value.to_string()
 }
 
-fn go_type(value: &Value) -> &'static str {
+pub(super) fn go_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
         Value::Bool(_) => "bool",

@@ -3,6 +3,7 @@
 mod bounds;
 
 use json_patch::{AddOperation, PatchOperation, ReplaceOperation};
+use kedge_kinds::check::json_type;
 use kedge_kinds::status::{Details, Reason, Status};
 use serde_json::Value;
 
@@ -15,7 +16,7 @@ const MAX_OPERATIONS: usize = 10_000;
 /// for null also holds where there is nothing.
 pub fn json_patch(target: &Value, patch: &Value) -> Result<Value, Status> {
     let Value::Array(operations) = patch else {
-        let found = type_name(patch);
+        let found = json_type(patch);
         return Err(Status::bad_request(format!(
             "error decoding patch: json: cannot unmarshal {found} into Go value of type []handlers.jsonPatchOp"
         )));
@@ -83,17 +84,6 @@ fn is_new_key(object: &Value, path: &json_patch::jsonptr::Pointer) -> bool {
 fn rejected() -> Status {
     Status::new(422, Reason::Invalid, "the server rejected our request due to an error in our request")
         .with(Details::default())
-}
-
-fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use kedge_kinds::status::{Reason, Status};
 use serde_json::{Map, Value};
 
+use crate::merge::check::go_type;
+
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PatchError {
     #[error("invalid JSON document")]
@@ -87,13 +89,5 @@ fn printed(value: &Value) -> String {
 }
 
 fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "%!s(<nil>)",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
+    if value.is_null() { "%!s(<nil>)" } else { go_type(value) }
 }

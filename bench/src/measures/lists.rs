@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use http::Method;
+use http_body_util::BodyExt;
 
 use super::{Api, NAMESPACE};
 use crate::BenchError;
@@ -13,6 +14,9 @@ use crate::process;
 use crate::report::Line;
 
 const ROUNDS: usize = 5;
+
+/// List metadata stands before the items in every server's answer, so looking at the head is enough.
+const HEAD: usize = 2048;
 
 impl Api {
     pub(super) async fn list(&self, page: Option<usize>) -> Result<Line, BenchError> {
@@ -43,18 +47,21 @@ async fn pages(connection: &mut Connection, page: usize) -> Result<(), BenchErro
     let mut token = String::new();
     loop {
         let path = format!("{NAMESPACE}/pods?limit={page}&continue={token}");
-        let answer = connection.send(Method::GET, &path, "", Bytes::new()).await?;
-        let body = http_body_util::BodyExt::collect(answer.into_body()).await?.to_bytes();
-        match continue_token(&body) {
+        let mut answer = connection.send(Method::GET, &path, "", Bytes::new()).await?.into_body();
+        let mut head = Vec::new();
+        while let Some(frame) = answer.frame().await {
+            let room = HEAD.saturating_sub(head.len());
+            head.extend(frame?.data_ref().into_iter().flatten().take(room));
+        }
+        match continue_token(&head) {
             Some(next) => token = next,
             None => return Ok(()),
         }
     }
 }
 
-/// List metadata stands before the items in every server's answer, so looking at the head is enough.
-fn continue_token(body: &[u8]) -> Option<String> {
-    let head = String::from_utf8_lossy(body.get(..body.len().min(2048))?);
+fn continue_token(head: &[u8]) -> Option<String> {
+    let head = String::from_utf8_lossy(head);
     let rest = head.split("\"continue\":\"").nth(1)?;
     let token = rest.split('"').next()?;
     (!token.is_empty()).then(|| token.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D"))

@@ -122,8 +122,11 @@ impl Registry {
             (State::At(snapshot), Some(limit)) => {
                 let walk = snapshot.range(&prefix, after.as_ref().map(Key::as_str));
                 let (mut list, last) = page(at, &selection, snapshot.revision(), walk, Some(limit));
+                if last.is_none() && token.is_some() {
+                    self.inner().pins.release(list.revision);
+                }
                 if let Some(last) = last {
-                    self.inner().pins.keep(snapshot.clone(), self.inner().clock.now());
+                    self.inner().pins.keep(snapshot.clone(), self.inner().clock.now(), token.is_none());
                     let remaining = match (selection.is_everything(), token.and_then(|token| token.remaining))
                     {
                         (false, _) => None,

@@ -17,7 +17,14 @@ const SWEEP: Duration = Duration::from_secs(60);
 
 /// Oldest first.
 #[derive(Default)]
-pub(crate) struct Pins(Mutex<VecDeque<(Timestamp, Snapshot)>>);
+pub(crate) struct Pins(Mutex<VecDeque<Pin>>);
+
+struct Pin {
+    since: Timestamp,
+    snapshot: Snapshot,
+    /// Lists that have begun and not come to their last page.
+    lists: usize,
+}
 
 impl Pins {
     /// Lets go of what nobody came back for, as long as there is anything to keep it in.
@@ -32,25 +39,36 @@ impl Pins {
         });
     }
 
-    pub(crate) fn keep(&self, snapshot: Snapshot, now: Timestamp) {
+    /// Keeps the state that a page was read from for the next one. `begins`: this page is a list's first.
+    pub(crate) fn keep(&self, snapshot: Snapshot, now: Timestamp, begins: bool) {
         let mut pins = self.0.lock();
         drop_old(&mut pins, now);
-        pins.retain(|(_, kept)| kept.revision() != snapshot.revision());
-        pins.push_back((now, snapshot));
+        let known = pins.iter().position(|pin| pin.snapshot.revision() == snapshot.revision());
+        let lists = known.and_then(|at| pins.remove(at)).map_or(0, |pin| pin.lists);
+        pins.push_back(Pin { since: now, snapshot, lists: lists + usize::from(begins) });
         if pins.len() > AT_MOST {
             pins.pop_front();
         }
     }
 
+    /// A list has come to its last page. Whoever still asks for an earlier one gets it from the events since then.
+    pub(crate) fn release(&self, revision: Revision) {
+        self.0.lock().retain_mut(|pin| {
+            let mine = pin.snapshot.revision() == revision;
+            pin.lists = pin.lists.saturating_sub(usize::from(mine));
+            !mine || pin.lists > 0
+        });
+    }
+
     pub(crate) fn find(&self, revision: Revision, now: Timestamp) -> Option<Snapshot> {
         let mut pins = self.0.lock();
         drop_old(&mut pins, now);
-        pins.iter().find(|(_, kept)| kept.revision() == revision).map(|(_, kept)| kept.clone())
+        pins.iter().find(|pin| pin.snapshot.revision() == revision).map(|pin| pin.snapshot.clone())
     }
 }
 
-fn drop_old(pins: &mut VecDeque<(Timestamp, Snapshot)>, now: Timestamp) {
-    while pins.front().is_some_and(|(since, _)| now.duration_since(*since) > FOR) {
+fn drop_old(pins: &mut VecDeque<Pin>, now: Timestamp) {
+    while pins.front().is_some_and(|pin| now.duration_since(pin.since) > FOR) {
         pins.pop_front();
     }
 }

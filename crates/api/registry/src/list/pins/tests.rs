@@ -7,7 +7,7 @@ async fn what_nobody_comes_back_for_is_let_go() {
     let clock = Clock::manual(Timestamp::UNIX_EPOCH);
     let pins = Arc::new(Pins::default());
     Pins::sweep(&pins, clock.clone(), |pins| pins);
-    pins.keep(Store::memory().snapshot(), clock.now());
+    pins.keep(Store::memory().snapshot(), clock.now(), true);
     for _ in 0..1000 {
         clock.advance(Duration::from_secs(30));
         tokio::task::yield_now().await;
@@ -16,4 +16,20 @@ async fn what_nobody_comes_back_for_is_let_go() {
         }
     }
     panic!("still untrue: the snapshot is let go");
+}
+
+#[test]
+fn the_last_page_of_the_last_list_lets_go() {
+    let (pins, snapshot) = (Pins::default(), Store::memory().snapshot());
+    let (now, revision) = (Timestamp::UNIX_EPOCH, snapshot.revision());
+    let held = |pins: &Pins| pins.find(revision, now).is_some();
+    for (case, begins) in [("one list", true), ("its second page", false), ("another list", true)] {
+        pins.keep(snapshot.clone(), now, begins);
+        assert!(held(&pins), "{case}");
+    }
+    pins.release(revision);
+    assert!(held(&pins), "another list is not done");
+    pins.release(revision);
+    assert!(!held(&pins), "nobody comes back");
+    pins.release(revision);
 }

@@ -1,7 +1,5 @@
 //! Whole lists and lists in pages.
 
-use std::time::Instant;
-
 use bytes::Bytes;
 use http::Method;
 use http_body_util::BodyExt;
@@ -9,8 +7,7 @@ use http_body_util::BodyExt;
 use super::{Api, NAMESPACE};
 use crate::BenchError;
 use crate::connect::Connection;
-use crate::load::{self, Seen};
-use crate::process;
+use crate::load;
 use crate::report::Line;
 
 const ROUNDS: usize = 5;
@@ -20,42 +17,34 @@ const HEAD: usize = 2048;
 
 impl Api {
     pub(super) async fn list(&self, page: Option<usize>) -> Result<Line, BenchError> {
-        let Some(page) = page else {
-            let seen = load::run(&self.target, 1, ROUNDS, self.server, |mut connection, _| async move {
-                let read =
-                    connection.drain(Method::GET, &format!("{NAMESPACE}/pods"), "", Bytes::new()).await?;
-                Ok((connection, read))
-            });
-            return Ok(seen.await?.line("list-pods", 1));
-        };
-        let mut connection = Connection::open(&self.target).await?;
-        let before = self.server.map(process::cost);
-        let start = Instant::now();
-        let mut latencies = Vec::new();
-        for _ in 0..ROUNDS {
-            let began = Instant::now();
-            pages(&mut connection, page).await?;
-            latencies.push(began.elapsed());
-        }
-        let seen = Seen::new(latencies, start.elapsed()).costing(before, self.server.map(process::cost));
-        Ok(seen.line(&format!("list-pods-by-{page}"), 1))
+        let measure = page.map_or("list-pods".to_owned(), |page| format!("list-pods-by-{page}"));
+        let seen = load::run(&self.target, 1, ROUNDS, self.server, move |mut connection, _| async move {
+            let read = match page {
+                Some(page) => pages(&mut connection, page).await?,
+                None => connection.drain(Method::GET, &format!("{NAMESPACE}/pods"), "", Bytes::new()).await?,
+            };
+            Ok((connection, read))
+        });
+        Ok(seen.await?.line(&measure, 1))
     }
 }
 
 /// One list in pages. Finds the continue token without parsing the items, so that the client's parser isn't measured.
-async fn pages(connection: &mut Connection, page: usize) -> Result<(), BenchError> {
-    let mut token = String::new();
+async fn pages(connection: &mut Connection, page: usize) -> Result<usize, BenchError> {
+    let (mut token, mut read) = (String::new(), 0);
     loop {
         let path = format!("{NAMESPACE}/pods?limit={page}&continue={token}");
         let mut answer = connection.send(Method::GET, &path, "", Bytes::new()).await?.into_body();
         let mut head = Vec::new();
         while let Some(frame) = answer.frame().await {
-            let room = HEAD.saturating_sub(head.len());
-            head.extend(frame?.data_ref().into_iter().flatten().take(room));
+            let frame = frame?;
+            let data = frame.data_ref().map(|data| &data[..]).unwrap_or_default();
+            read += data.len();
+            head.extend(data.iter().take(HEAD.saturating_sub(head.len())));
         }
         match continue_token(&head) {
             Some(next) => token = next,
-            None => return Ok(()),
+            None => return Ok(read),
         }
     }
 }

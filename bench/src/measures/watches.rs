@@ -101,7 +101,9 @@ impl Api {
         run: &str,
     ) -> Result<Vec<Watcher>, BenchError> {
         let mut connection = Connection::open(&self.target).await?;
-        let list = connection.json(&format!("{NAMESPACE}/configmaps?limit=1")).await?;
+        // An empty list tells the revision; a first page that nobody continues would keep its state in the server.
+        let list =
+            connection.json(&format!("{NAMESPACE}/configmaps?fieldSelector=metadata.name%3Dnone")).await?;
         let from = list["metadata"]["resourceVersion"].as_str().unwrap_or("0").to_owned();
         let marker: Arc<str> = format!("\"name\":\"{run}-").into();
         let mut watching = Vec::new();

@@ -25,7 +25,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { events: 50_000, bytes: 32 << 20 }
+        Limits { events: 50_000, bytes: 16 << 20 }
     }
 }
 

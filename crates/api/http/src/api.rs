@@ -67,7 +67,7 @@ pub enum StartError {
 
 pub(crate) struct Api {
     registry: Registry,
-    rbac: Rbac,
+    rbac: Arc<Rbac>,
     tokens: Tokens,
     options: Options,
     limits: Limits,
@@ -80,8 +80,10 @@ impl Api {
     pub(crate) fn new(registry: Registry, options: Options) -> Result<Arc<Self>, StartError> {
         let public = kedge_pki::public_key(&options.signing_key)?;
         let clock = registry.clock().clone();
+        let rbac = Arc::new(Rbac::new(registry.store().clone()));
+        registry.set_authorizer(rbac.clone());
         Ok(Arc::new(Self {
-            rbac: Rbac::new(registry.store().clone()),
+            rbac,
             tokens: Tokens::new(options.issuer.clone(), &options.signing_key, &public, clock)?,
             limits: Limits::new(options.max_reads_in_flight, options.max_writes_in_flight),
             metrics: Metrics::default(),

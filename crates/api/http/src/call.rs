@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use http::{HeaderMap, Method};
 use kedge_kinds::{Kind, Status};
+use kedge_registry::gate::Remarks;
 use kedge_registry::{At, User, WriteOptions};
 
 use crate::media::{self, Output};
@@ -86,6 +87,8 @@ pub(crate) struct Call {
     pub(crate) content_type: String,
     /// Empty for what writes nothing.
     agent: String,
+    /// What comes up on the way besides the answer.
+    pub(crate) remarks: Remarks,
 }
 
 impl Call {
@@ -145,11 +148,13 @@ impl Call {
             output,
             content_type: media::content_type(headers),
             agent: if verb.writes() { router::agent(headers).to_owned() } else { String::new() },
+            remarks: Remarks::default(),
         })
     }
 
     /// What goes with the write; `options` is Kubernetes' name for it.
     pub(crate) fn write_options(&self, options: &str) -> Result<WriteOptions, Status> {
-        self.query.write(options, &self.user, &self.agent)
+        let options = self.query.write(options, &self.user, &self.agent)?;
+        Ok(WriteOptions { remarks: self.remarks.clone(), ..options })
     }
 }

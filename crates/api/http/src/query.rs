@@ -1,6 +1,7 @@
 //! Query parameters: read as Kubernetes reads them, and turned into what the registry takes. Knows no objects.
 
 use kedge_kinds::{Cause, Details, Reason, Status};
+use kedge_registry::gate::Remarks;
 use kedge_registry::{FieldValidation, ListQuery, User, VersionMatch, WatchQuery, WriteOptions};
 
 /// A request's parameters in their order.
@@ -139,6 +140,7 @@ impl Query {
             duplicates: Vec::new(),
             body: None,
             judge: None,
+            remarks: Remarks::default(),
         })
     }
 

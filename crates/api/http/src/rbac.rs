@@ -7,7 +7,7 @@ mod rule;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use index::Index;
-use kedge_registry::User;
+use kedge_registry::{Attributes, Authorizer, Decision, User};
 use kedge_store::{Change, Store, Watch, WatchEnd};
 use parking_lot::{Mutex, RwLock};
 pub(crate) use rule::{Ask, Rule, What};
@@ -144,6 +144,18 @@ impl Rbac {
         }
         index.aggregate();
         *self.index.write() = index;
+    }
+}
+
+impl Authorizer for Rbac {
+    fn decide(&self, user: &User, attributes: &Attributes<'_>) -> Decision {
+        let Attributes { verb, path, group, resource, subresource, namespace, name } = *attributes;
+        let what = match path {
+            "" => What::Resource { group, resource, subresource, namespace, name },
+            path => What::Path(path),
+        };
+        let why = self.why(user, &Ask { verb, what });
+        Decision { allowed: why.is_some(), reason: why.unwrap_or_default() }
     }
 }
 

@@ -201,7 +201,16 @@ async fn handle(
         None => None,
     };
     let _counted = (!long).then(|| api.metrics().under_way(writes));
-    verbs::answer(api, call, body).await
+    let (remarks, format) = (call.remarks.clone(), call.output.format);
+    let done = verbs::answer(api, call, body).await;
+    let warnings = if writes { remarks.take_warnings() } else { Vec::new() };
+    if warnings.is_empty() {
+        return done;
+    }
+    // Whoever is refused hears the warnings, too.
+    let mut answer = done.unwrap_or_else(|status| answer::failure(&status, format));
+    answer::warn(&mut answer, &warnings);
+    Ok(answer)
 }
 
 /// The one name that the request can reach by its selector; empty if it can reach others too.

@@ -4,6 +4,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde_json::Value;
+
+use crate::field::Errors;
 use crate::schema::{Node, Schemas, TypeId};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -47,6 +50,69 @@ pub struct Kind {
     pub prefix: Arc<str>,
     pub schemas: Arc<Schemas>,
     pub schema: TypeId,
+    /// What the kind's definition says about its objects; built-in kinds have their rules elsewhere.
+    pub rules: Option<Arc<dyn Rules>>,
+}
+
+/// What the definition of a custom kind says about one version's objects. Pure, like everything here.
+pub trait Rules: fmt::Debug + Send + Sync {
+    /// Takes out what the schema doesn't know, and says what that was: `spec.colour`.
+    fn prune(&self, object: &mut Value) -> Vec<String>;
+
+    /// Fills in what was left out. Runs on every write and on every read from the store.
+    fn default(&self, object: &mut Value);
+
+    /// What is wrong with an object, its change from `old` included.
+    fn validate(&self, object: &Value, old: Option<&Value>, errors: &mut Errors);
+
+    /// Where the kind's `scale` finds its numbers, if it has one.
+    fn scale(&self) -> Option<&ScalePaths>;
+
+    /// Fields besides name and namespace that a field selector may use: `spec.colour`.
+    fn selectable(&self) -> &[Arc<str>];
+
+    /// The columns of its tables besides the name.
+    fn columns(&self) -> &[Column];
+
+    /// How its versions become one another.
+    fn conversion(&self) -> &Conversion;
+
+    /// The schema of one object as OpenAPI v3 publishes it.
+    fn openapi_v3(&self) -> Value;
+
+    /// The schema of one object as OpenAPI v2 publishes it, which can say less.
+    fn openapi_v2(&self) -> Value;
+}
+
+/// JSON pointers into the object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScalePaths {
+    pub spec_replicas: String,
+    pub status_replicas: String,
+    pub selector: Option<String>,
+}
+
+/// A column that a definition adds to `kubectl get`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    pub name: String,
+    /// `string`, `integer`, `number`, `boolean` or `date`.
+    pub type_: String,
+    pub format: String,
+    pub description: String,
+    /// Shown only in wide tables if it isn't 0.
+    pub priority: i32,
+    /// `.spec.replicas`, a JSONPath.
+    pub json_path: String,
+}
+
+/// How an object of one version becomes one of another.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Conversion {
+    /// Only `apiVersion` differs.
+    Rename,
+    /// The definition's `spec.conversion.webhook`.
+    Webhook(Value),
 }
 
 /// `status`, `scale`, `log`…

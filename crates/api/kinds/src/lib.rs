@@ -17,7 +17,7 @@ pub mod status;
 pub mod time;
 
 pub use builtin::{Builtin, builtin};
-pub use kind::{GroupVersion, Kind, Subresource};
+pub use kind::{GroupVersion, Kind, Rules, Subresource};
 pub use object::Meta;
 pub use quantity::Quantity;
 pub use selector::{FieldSelector, LabelSelector};

@@ -16,12 +16,14 @@ use serde_json::Value;
 
 use crate::object;
 use crate::registry::parse;
-use crate::request::At;
+use crate::request::{At, WriteOptions};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
+pub enum Operation {
     Create,
     Update,
+    Delete,
+    Connect,
 }
 
 /// What a plugin may look at.
@@ -29,6 +31,7 @@ pub(crate) struct View<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) at: &'a At,
     pub(crate) operation: Operation,
+    pub(crate) options: &'a WriteOptions,
 }
 
 /// Most plugins concern one kind and one operation and leave everything else alone.
@@ -48,6 +51,11 @@ pub(crate) trait Plugin: Sync {
 
     /// May only refuse: the object is what will be stored.
     fn validate(&self, _view: &View<'_>, _object: &Value, _old: Option<&Value>) -> Result<(), Status> {
+        Ok(())
+    }
+
+    /// May refuse that the object goes. Asked whatever `concerns` says.
+    fn delete(&self, _view: &View<'_>, _old: &Value) -> Result<(), Status> {
         Ok(())
     }
 }
@@ -82,6 +90,10 @@ pub(crate) fn validate(view: &View<'_>, object: &Value, old: Option<&Value>) -> 
         .iter()
         .filter(|plugin| plugin.concerns(view))
         .try_for_each(|plugin| plugin.validate(view, object, old))
+}
+
+pub(crate) fn delete(view: &View<'_>, old: &Value) -> Result<(), Status> {
+    PLUGINS.iter().try_for_each(|plugin| plugin.delete(view, old))
 }
 
 impl View<'_> {

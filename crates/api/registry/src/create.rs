@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::admission::{self, Operation};
 use crate::encode::encode;
+use crate::gate::Review;
 use crate::merge::managed;
 use crate::registry::{Registry, Written};
 use crate::request::{At, WriteOptions};
@@ -75,7 +76,7 @@ impl Registry {
     ) -> Result<Written, Status> {
         let snapshot = self.inner().store.snapshot();
         let snapshot = self.seeing_namespace(at, snapshot).await?;
-        let generated = self.prepare_create(&snapshot, at, &mut object, &mut warnings)?;
+        let generated = self.prepare_create(&snapshot, at, &mut object, options, &mut warnings).await?;
         self.commit_new(at, object, generated, snapshot, options, warnings).await
     }
 
@@ -134,16 +135,17 @@ impl Registry {
     }
 
     /// Metadata, admission, the kind's own preparation, validation. Returns the generated name's base, if it has one.
-    fn prepare_create(
+    async fn prepare_create(
         &self,
         snapshot: &Snapshot,
         at: &At,
         object: &mut Value,
+        options: &WriteOptions,
         warnings: &mut Vec<String>,
     ) -> Result<Option<String>, Status> {
         let strategy = strategy(&at.kind);
-        let view = admission::View { snapshot, at, operation: Operation::Create };
-        admission::mutate(&view, object, None, warnings)?;
+        let view = admission::View { snapshot, at, operation: Operation::Create, options };
+        self.mutate(&view, object, None, warnings).await?;
         let generated = metadata::fill(object, self.inner().clock.now());
         if strategy.counts_generations() {
             object::set_meta(object, "generation", 1);
@@ -161,8 +163,52 @@ impl Registry {
             return Err(Status::invalid(&at.kind, &name, errors.into_causes()));
         }
         warnings.extend(strategy.warnings(object));
-        admission::validate(&view, object, None)?;
+        self.validate(&view, Some(object), None).await?;
         Ok(generated)
+    }
+
+    /// Our own plugins, then the gates; once more if a gate changed what the plugins had seen.
+    pub(crate) async fn mutate(
+        &self,
+        view: &admission::View<'_>,
+        object: &mut Value,
+        old: Option<&Value>,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), Status> {
+        for again in [false, true] {
+            admission::mutate(view, object, old, warnings)?;
+            let review = Review { again, ..self.review(view, None, old) };
+            if review.is_free() || !Box::pin(review.mutate(object)).await? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The last look at what is about to be stored, or to go.
+    pub(crate) async fn validate(
+        &self,
+        view: &admission::View<'_>,
+        object: Option<&Value>,
+        old: Option<&Value>,
+    ) -> Result<(), Status> {
+        match (object, old) {
+            (Some(object), old) => admission::validate(view, object, old)?,
+            (None, Some(old)) => admission::delete(view, old)?,
+            (None, None) => {}
+        }
+        let review = self.review(view, object, old);
+        if review.is_free() { Ok(()) } else { Box::pin(review.validate()).await }
+    }
+
+    fn review<'a>(
+        &'a self,
+        view: &admission::View<'a>,
+        object: Option<&'a Value>,
+        old: Option<&'a Value>,
+    ) -> Review<'a> {
+        let admission::View { snapshot, at, operation, options } = *view;
+        Review { registry: self, snapshot, at, operation, object, old, options, again: false }
     }
 
     async fn commit_new(

@@ -7,6 +7,7 @@ use kedge_store::{Draft, Expect, Key, StoreError, Txn};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
+use crate::admission::{Operation, View};
 use crate::create::ATTEMPTS;
 use crate::encode::{encode, plain};
 use crate::list::{Items, List};
@@ -60,6 +61,8 @@ impl Registry {
             if is_namespace(&at.kind) && IMMORTAL.contains(&name) {
                 return Err(Status::forbidden(&at.kind, name, "this namespace may not be deleted"));
             }
+            let view = View { snapshot: &snapshot, at, operation: Operation::Delete, options };
+            self.validate(&view, None, Some(&live.object)).await?;
             let step = step(&at.kind, &live.object, delete, self.inner().clock.now());
             match self.take(at, &live, step, options).await? {
                 Ok(deleted) => return Ok(deleted),

@@ -2,6 +2,7 @@
 //! Walk: step 3. Before it `api/http`, after it `api/store`.
 
 mod admission;
+mod authorizer;
 mod body;
 mod bootstrap;
 pub mod catalog;
@@ -10,6 +11,7 @@ mod create;
 mod delete;
 mod encode;
 mod failure;
+pub mod gate;
 mod key;
 mod list;
 pub mod merge;
@@ -29,6 +31,7 @@ mod testing;
 mod update;
 mod watch;
 
+pub use authorizer::{Attributes, Authorizer, Decision};
 pub use catalog::Catalog;
 pub use delete::Deleted;
 pub use list::{Items, List};

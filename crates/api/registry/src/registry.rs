@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use kedge_clock::Clock;
@@ -11,7 +11,9 @@ use kedge_store::{Entry, Revision, Snapshot, Store};
 use parking_lot::RwLock;
 use serde_json::Value;
 
+use crate::authorizer::Authorizer;
 use crate::catalog::Catalog;
+use crate::gate::Gate;
 use crate::list::Pins;
 use crate::request::At;
 use crate::services::Allocator;
@@ -28,6 +30,8 @@ pub struct Options {
     pub api_address: Option<(IpAddr, u16)>,
     /// Finishes namespaces that are being deleted and gives each its default ServiceAccount.
     pub namespace_worker: bool,
+    /// Admission from outside, in the order in which it is asked.
+    pub gates: Vec<Arc<dyn Gate>>,
 }
 
 impl Default for Options {
@@ -38,6 +42,7 @@ impl Default for Options {
             cluster_domain: "cluster.local".to_owned(),
             api_address: None,
             namespace_worker: true,
+            gates: Vec::new(),
         }
     }
 }
@@ -56,6 +61,7 @@ pub(crate) struct Inner {
     pub(crate) allocator: Allocator,
     pub(crate) namespaces: namespaces::Nudge,
     catalog: RwLock<Arc<Catalog>>,
+    authorizer: OnceLock<Arc<dyn Authorizer>>,
 }
 
 /// An object as it is served.
@@ -96,6 +102,7 @@ impl Registry {
             options,
             namespaces: namespaces::Nudge::default(),
             catalog: RwLock::new(Arc::new(Catalog::builtin())),
+            authorizer: OnceLock::new(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -107,6 +114,15 @@ impl Registry {
     /// Serves other kinds from now on.
     pub fn replace_catalog(&self, catalog: Catalog) {
         *self.inner.catalog.write() = Arc::new(catalog);
+    }
+
+    /// Says who may what, to those rules that ask. The first one given stays.
+    pub fn set_authorizer(&self, authorizer: Arc<dyn Authorizer>) {
+        let _ = self.inner.authorizer.set(authorizer);
+    }
+
+    pub fn authorizer(&self) -> Option<&Arc<dyn Authorizer>> {
+        self.inner.authorizer.get()
     }
 
     pub fn store(&self) -> &Store {

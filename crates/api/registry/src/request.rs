@@ -7,6 +7,8 @@ use std::sync::Arc;
 use kedge_kinds::{Kind, Status};
 use serde_json::Value;
 
+use crate::gate::Remarks;
+
 /// What a request points at.
 #[derive(Clone, Debug)]
 pub struct At {
@@ -48,6 +50,8 @@ pub struct WriteOptions {
     pub body: Option<bytes::Bytes>,
     /// Has the last word on what would be stored.
     pub judge: Option<Judge>,
+    /// What admission has to say besides yes or no.
+    pub remarks: Remarks,
 }
 
 type Verdict = dyn Fn(Option<&Value>, &Value) -> Result<(), Status> + Send + Sync;

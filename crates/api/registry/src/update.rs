@@ -137,7 +137,7 @@ impl Registry {
         for _ in 0..ATTEMPTS {
             let live = live(&snapshot, at)?.ok_or_else(|| Status::not_found(&at.kind, name))?;
             let Outcome { mut object, mut warnings } = decide(&live, &snapshot)?;
-            self.admit(&snapshot, at, &live, &mut object, &mut warnings)?;
+            self.admit(&snapshot, at, &live, &mut object, options, &mut warnings).await?;
             match self.commit_change(&snapshot, at, &live, object, options).await? {
                 Ok((bytes, revision)) => return Ok(Written { bytes, revision, created: false, warnings }),
                 Err(_) if fixed => break,
@@ -149,17 +149,18 @@ impl Registry {
     }
 
     /// Admission, preparation, generation and validation of a changed object.
-    fn admit(
+    async fn admit(
         &self,
         snapshot: &Snapshot,
         at: &At,
         live: &Live,
         new: &mut Value,
+        options: &WriteOptions,
         warnings: &mut Vec<String>,
     ) -> Result<(), Status> {
         let (strategy, old) = (strategy(&at.kind), &live.object);
-        let view = admission::View { snapshot, at, operation: Operation::Update };
-        admission::mutate(&view, new, Some(old), warnings)?;
+        let view = admission::View { snapshot, at, operation: Operation::Update, options };
+        self.mutate(&view, new, Some(old), warnings).await?;
         let mut errors = Errors::default();
         metadata::validate(&at.kind, strategy.name_rule(), new, &mut errors);
         metadata::validate_update(new, old, &mut errors);
@@ -197,7 +198,7 @@ impl Registry {
         if at.subresource.is_none() && strategy.warns_again(new, old) {
             warnings.extend(strategy.warnings(new));
         }
-        admission::validate(&view, new, Some(old))
+        self.validate(&view, Some(new), Some(old)).await
     }
 
     /// Writes the changed object, or removes it if it only waited for this change. The inner error is what it ran into.

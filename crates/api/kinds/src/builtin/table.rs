@@ -213,6 +213,7 @@ fn kind<'t>(line: &'t str, schemas: &Arc<Schemas>, texts: &mut Texts<'t>) -> Opt
         prefix: texts.get(plural),
         schemas: schemas.clone(),
         schema,
+        rules: None,
     };
     let mut letters = ALL_VERBS;
     for word in words {

@@ -23,13 +23,13 @@ const DAY: SignedDuration = SignedDuration::from_hours(24);
 const AUTHORITY_DAYS: i32 = 3650;
 const LEAF_DAYS: i32 = 365;
 /// Machines that talk to each other rarely agree on the time to the minute.
-const CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(5);
+pub(crate) const CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(5);
 
 /// Signs certificates with the key in its folder.
 pub struct Authority {
     pem: String,
-    der: CertificateDer<'static>,
-    issuer: Issuer<'static, KeyPair>,
+    pub(crate) der: CertificateDer<'static>,
+    pub(crate) issuer: Issuer<'static, KeyPair>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,13 +3,18 @@
 
 mod authority;
 mod client;
+mod der;
 mod file;
+mod request;
 mod serving;
+mod sign;
 
 pub use authority::{Authority, Issued, Names, Purpose};
 pub use client::{Requested, Subject};
 pub use file::{read_or_make, write_private};
+pub use request::{Request, RequestError};
 pub use serving::{Leaf, Serving};
+pub use sign::{Usage, not_after};
 
 use std::io;
 use std::path::PathBuf;
@@ -28,6 +33,8 @@ pub enum PkiError {
     Key { path: PathBuf, source: rustls::Error },
     #[error("the authority's certificate cannot be used to check clients: {why}")]
     Verifier { why: String },
+    #[error("a certificate cannot be valid until {until}")]
+    Moment { until: jiff::Timestamp },
 }
 
 /// A new ECDSA P-256 key as PKCS#8 PEM.

@@ -1,221 +1,154 @@
-//! Writes values in upstream's protobuf, by the table. The counterpart of `decode::protobuf`; what has no number is left out.
+//! Writes objects in upstream's protobuf, straight from the JSON they are stored in: no tree of values between. The counterpart of
+//! `decode::protobuf`; what has no number is left out. The bytes are those that upstream's own encoder makes.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use serde_json::{Map, Value};
+mod back;
+mod emit;
+mod plan;
+mod tape;
 
-use crate::decode::protobuf::{JSON_SCHEMA, MAGIC};
-use crate::schema::{Field, Node, ObjectType, Schemas, Shape, Wire};
-use crate::time::{self, Precision};
+use serde_json::Value;
 
-/// A whole object or list with its envelope. The node is the schema of the value's kind.
-pub fn protobuf(node: Node<'_>, value: &Value) -> Option<Vec<u8>> {
-    let object = node.object()?;
-    let map = value.as_object()?;
-    let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
-    let mut meta = Out::default();
-    meta.bytes(1, text("apiVersion").as_bytes());
-    meta.bytes(2, text("kind").as_bytes());
-    let mut raw = Out::default();
-    Writer { schemas: node.schemas() }.message(object, map, &[], &mut raw);
-    let mut envelope = Out { bytes: MAGIC.to_vec() };
-    envelope.bytes(1, &meta.bytes);
-    envelope.bytes(2, &raw.bytes);
-    envelope.bytes(3, b"");
-    envelope.bytes(4, b"");
-    Some(envelope.bytes)
+use self::back::Back;
+use self::emit::Emit;
+use self::tape::Tape;
+use crate::builtin::builtin;
+use crate::decode::protobuf::MAGIC;
+use crate::schema::{Schemas, TypeId};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum EncodeError {
+    #[error("no JSON at byte {0}")]
+    Json(usize),
+    #[error("a text cannot be read as what the schema says it is")]
+    Text,
+    #[error("nested too deeply")]
+    Depth,
 }
 
-/// An event of a watch around an object that has its envelope already. Without an envelope of its own, and without the length
-/// that precedes it in a stream.
-pub fn watch_event(kind: &str, object: &[u8]) -> Vec<u8> {
-    let mut raw = Out::default();
-    raw.bytes(1, object);
-    let mut event = Out::default();
-    event.bytes(1, kind.as_bytes());
-    event.bytes(2, &raw.bytes);
-    event.bytes
+/// What an answer is: the message that it is written as, and the names that its envelope bears.
+#[derive(Debug, Clone)]
+pub struct Form {
+    message: TypeId,
+    /// The field of the envelope that says which kind it holds.
+    names: Vec<u8>,
 }
 
-#[derive(Default)]
-struct Out {
-    bytes: Vec<u8>,
-}
-
-impl Out {
-    fn varint(&mut self, mut number: u64) {
-        while number >= 0x80 {
-            // The low seven bits, and the sign that more follow.
-            self.bytes.push((number & 0x7f) as u8 | 0x80);
-            number >>= 7;
-        }
-        self.bytes.push(number as u8);
+impl Form {
+    /// `None` for what has no protobuf: custom kinds, and tables.
+    pub fn of(group: &str, version: &str, kind: &str) -> Option<Self> {
+        let node = builtin().schema_of(group, version, kind)?;
+        let message = node.object().and_then(|object| builtin().schemas.named(&object.name))?;
+        let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+        Some(Self::named(message, &api_version, kind))
     }
 
-    fn tag(&mut self, number: u32, wire: u64) {
-        self.varint(u64::from(number) << 3 | wire);
+    /// The same by an object's own `apiVersion`.
+    pub fn by_names(api_version: &str, kind: &str) -> Option<Self> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        Self::of(group, version, kind)
     }
 
-    fn number(&mut self, tag: u32, number: i64) {
-        self.tag(tag, 0);
-        self.varint(number.cast_unsigned());
+    /// The same message under other names: `PartialObjectMetadata` has two versions, of which one is described.
+    #[must_use]
+    pub fn under(&self, api_version: &str, kind: &str) -> Self {
+        Self::named(self.message, api_version, kind)
     }
 
-    fn double(&mut self, tag: u32, number: f64) {
-        self.tag(tag, 1);
-        self.bytes.extend_from_slice(&number.to_bits().to_le_bytes());
-    }
-
-    fn bytes(&mut self, tag: u32, bytes: &[u8]) {
-        self.tag(tag, 2);
-        self.varint(bytes.len() as u64);
-        self.bytes.extend_from_slice(bytes);
+    fn named(message: TypeId, api_version: &str, kind: &str) -> Self {
+        let mut names = Back::default();
+        let end = names.position();
+        names.bytes(2, kind.as_bytes());
+        names.bytes(1, api_version.as_bytes());
+        names.close(1, end);
+        Self { message, names: names.written().to_vec() }
     }
 }
 
-struct Writer<'s> {
-    schemas: &'s Schemas,
+/// Encodes one object after the other in the same memory.
+#[derive(Debug, Default)]
+pub struct Encoder {
+    tape: Tape,
+    out: Back,
+    slots: Vec<u32>,
 }
 
-impl Writer<'_> {
-    /// The object's fields that stand in the inlined messages `within`, and deeper ones as messages of their own.
-    fn message(&self, object: &ObjectType, map: &Map<String, Value>, within: &[u32], out: &mut Out) {
-        let mut deeper: Vec<u32> = Vec::new();
-        for field in object.fields.iter().filter(|field| field.tag > 0) {
-            let outer = outer(field);
-            if outer == within {
-                if let Some(value) = map.get(&*field.name).filter(|value| !value.is_null()) {
-                    self.field(field, value, out);
-                }
-            } else if let Some(&next) = outer.strip_prefix(within).and_then(<[u32]>::first)
-                && !deeper.contains(&next)
-                && map.contains_key(&*field.name)
-            {
-                deeper.push(next);
-            }
-        }
-        for next in deeper {
-            let mut inner = Out::default();
-            self.message(object, map, &[within, &[next]].concat(), &mut inner);
-            out.bytes(next, &inner.bytes);
-        }
+impl Encoder {
+    /// A whole object with its envelope.
+    pub fn object(&mut self, form: &Form, json: &[u8]) -> Result<&[u8], EncodeError> {
+        self.out.clear();
+        self.out.bytes(4, b"");
+        self.out.bytes(3, b"");
+        let end = self.out.position();
+        self.write(form, json)?;
+        self.out.close(2, end);
+        self.out.push(&form.names);
+        self.out.push(MAGIC);
+        Ok(self.out.written())
     }
 
-    fn field(&self, field: &Field, value: &Value, out: &mut Out) {
-        match &field.shape {
-            Shape::List(item) => {
-                for value in value.as_array().into_iter().flatten() {
-                    self.value(item, &field.wire, value, field.tag, out);
-                }
-            }
-            Shape::Map(item) => {
-                for (key, value) in value.as_object().into_iter().flatten() {
-                    let mut entry = Out::default();
-                    entry.bytes(1, key.as_bytes());
-                    self.value(item, &field.wire, value, 2, &mut entry);
-                    out.bytes(field.tag, &entry.bytes);
-                }
-            }
-            shape => self.value(shape, &field.wire, value, field.tag, out),
-        }
+    /// The message alone, as it stands in a list or in another message.
+    pub fn message(&mut self, form: &Form, json: &[u8]) -> Result<&[u8], EncodeError> {
+        self.out.clear();
+        self.write(form, json)?;
+        Ok(self.out.written())
     }
 
-    fn value(&self, shape: &Shape, wire: &Wire, value: &Value, tag: u32, out: &mut Out) {
-        let text = || value.as_str().unwrap_or_default();
-        match shape {
-            Shape::String => out.bytes(tag, text().as_bytes()),
-            Shape::Bytes => out.bytes(tag, &STANDARD.decode(text()).unwrap_or_default()),
-            Shape::Bool => out.number(tag, i64::from(value.as_bool().unwrap_or_default())),
-            Shape::Int32 | Shape::Int64 => out.number(tag, value.as_i64().unwrap_or_default()),
-            Shape::Double => out.double(tag, value.as_f64().unwrap_or_default()),
-            _ => {
-                let mut inner = Out::default();
-                self.nested(shape, wire, value, &mut inner);
-                out.bytes(tag, &inner.bytes);
-            }
-        }
-    }
-
-    /// Everything that is a message on the wire.
-    fn nested(&self, shape: &Shape, wire: &Wire, value: &Value, out: &mut Out) {
-        let text = || value.as_str().unwrap_or_default();
-        match shape {
-            Shape::Object(id) => {
-                if let (Some(object), Some(map)) = (self.schemas.get(*id), value.as_object()) {
-                    self.message(object, map, &[], out);
-                }
-            }
-            // A list inside a list or map is wrapped in a message of its own.
-            Shape::List(item) => {
-                for value in value.as_array().into_iter().flatten() {
-                    self.value(item, wire, value, 1, out);
-                }
-            }
-            Shape::Quantity => out.bytes(1, text().as_bytes()),
-            Shape::IntOrString => match value.as_i64() {
-                Some(number) => {
-                    out.number(1, 0);
-                    out.number(2, number);
-                    out.bytes(3, b"");
-                }
-                None => {
-                    out.number(1, 1);
-                    out.number(2, 0);
-                    out.bytes(3, text().as_bytes());
-                }
-            },
-            Shape::Time => moment(text(), Precision::Seconds, out),
-            Shape::MicroTime => moment(text(), Precision::Micros, out),
-            Shape::Duration => out.number(1, crate::duration::parse(text()).unwrap_or_default()),
-            Shape::Any => self.any(wire, value, out),
-            Shape::Map(_)
-            | Shape::String
-            | Shape::Bytes
-            | Shape::Bool
-            | Shape::Int32
-            | Shape::Int64
-            | Shape::Double => {}
-        }
-    }
-
-    fn any(&self, wire: &Wire, value: &Value, out: &mut Out) {
-        let schema = |value: &Value, tag, out: &mut Out| {
-            let object = self.schemas.named(JSON_SCHEMA).and_then(|id| self.schemas.get(id));
-            if let (Some(object), Some(map)) = (object, value.as_object()) {
-                let mut inner = Out::default();
-                self.message(object, map, &[], &mut inner);
-                out.bytes(tag, &inner.bytes);
-            }
-        };
-        match (wire, value) {
-            (Wire::Plain | Wire::Within(_), value) => out.bytes(1, value.to_string().as_bytes()),
-            (Wire::SchemaOrArray, Value::Array(list)) => list.iter().for_each(|value| schema(value, 2, out)),
-            (Wire::SchemaOrBool, Value::Bool(truth)) => out.number(1, i64::from(*truth)),
-            (Wire::SchemaOrBool, value) => {
-                out.number(1, 1);
-                schema(value, 2, out);
-            }
-            (Wire::SchemaOrStrings, Value::Array(list)) => {
-                list.iter().filter_map(Value::as_str).for_each(|text| out.bytes(2, text.as_bytes()));
-            }
-            (Wire::SchemaOrArray | Wire::SchemaOrStrings, value) => schema(value, 1, out),
-        }
+    fn write(&mut self, form: &Form, json: &[u8]) -> Result<(), EncodeError> {
+        let schemas: &Schemas = &builtin().schemas;
+        self.tape.read(schemas, form.message, json)?;
+        let nodes = self.tape.nodes();
+        let mut emit =
+            Emit { plans: plan::plans(), schemas, json, nodes, out: &mut self.out, slots: &mut self.slots };
+        emit.root(form.message)
     }
 }
 
-/// A text that is no time is written as none.
-fn moment(text: &str, precision: Precision, out: &mut Out) {
-    if let Ok(at) = time::parse(text, precision) {
-        out.number(1, at.as_second());
-        out.number(2, i64::from(at.subsec_nanosecond()));
-    }
+/// A whole object with its envelope, from a value that was made for one answer.
+pub fn protobuf(form: &Form, value: &Value) -> Result<Vec<u8>, EncodeError> {
+    Encoder::default().object(form, value.to_string().as_bytes()).map(<[u8]>::to_vec)
 }
 
-fn outer(field: &Field) -> &[u32] {
-    match &field.wire {
-        Wire::Within(numbers) => numbers,
-        _ => &[],
+/// A list whose items are sent one after the other: everything before them. `length` is that of all items with their heads.
+pub fn list_head(form: &Form, metadata: &[u8], length: u64) -> Vec<u8> {
+    let mut head = Back::default();
+    head.bytes(1, metadata);
+    let own = head.written().len() as u64;
+    head.varint(own + length);
+    head.key(2, 2);
+    head.push(&form.names);
+    head.push(MAGIC);
+    head.written().to_vec()
+}
+
+/// What stands before an item of that length in a list.
+pub fn item_head(length: usize, out: &mut Vec<u8>) {
+    out.push(2 << 3 | 2);
+    let mut rest = length as u64;
+    while rest >= 0x80 {
+        // The low seven bits, and the sign that more follow.
+        out.push((rest & 0x7f) as u8 | 0x80);
+        rest >>= 7;
     }
+    out.push(rest as u8);
+}
+
+/// What follows the items of a list.
+pub const LIST_TAIL: &[u8] = &[3 << 3 | 2, 0, 4 << 3 | 2, 0];
+
+/// An event of a watch around an object that has its envelope already, with the length that precedes it in a stream.
+pub fn watch_frame(kind: &str, object: &[u8], out: &mut Vec<u8>) {
+    let mut head = Back::default();
+    // The object stands behind everything else, so its bytes need not pass through here.
+    head.varint(object.len() as u64);
+    head.key(1, 2);
+    let raw = head.written().len() + object.len();
+    head.varint(raw as u64);
+    head.key(2, 2);
+    head.bytes(1, kind.as_bytes());
+    let length = head.written().len() + object.len();
+    out.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes());
+    out.extend_from_slice(head.written());
+    out.extend_from_slice(object);
 }
 
 #[cfg(test)]

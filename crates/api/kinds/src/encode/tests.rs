@@ -11,7 +11,7 @@ fn there_and_back(group: &str, version: &str, mut value: Value) {
     let node = builtin().schema_of(group, version, &kind).unwrap();
     let outcome = check(node, &mut value, Mode::Whole);
     assert!(outcome.is_clean(), "{outcome:?}");
-    let bytes = protobuf(node, &value).unwrap();
+    let bytes = protobuf(&Form::of(group, version, &kind).unwrap(), &value).unwrap();
     let mut back = body(&bytes, Media::Protobuf).unwrap().value;
     check(node, &mut back, Mode::Whole);
     assert_eq!(back, value);
@@ -82,7 +82,7 @@ fn what_is_written_reads_back_the_same() {
 fn others_can_read_it() {
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [{"name": "c",
         "livenessProbe": {"httpGet": {"port": 8080}}}], "volumes": [{"name": "v", "emptyDir": {"sizeLimit": "1Gi"}}]}});
-    let bytes = protobuf(builtin().schema_of("", "v1", "Pod").unwrap(), &pod).unwrap();
+    let bytes = protobuf(&Form::of("", "v1", "Pod").unwrap(), &pod).unwrap();
     let unknown =
         k8s_pb::apimachinery::pkg::runtime::Unknown::decode(bytes.strip_prefix(MAGIC).unwrap()).unwrap();
     assert_eq!(unknown.type_meta.unwrap().kind.as_deref(), Some("Pod"));
@@ -93,9 +93,45 @@ fn others_can_read_it() {
     let volume = spec.volumes[0].volume_source.clone().unwrap().empty_dir.unwrap();
     assert_eq!(volume.size_limit.unwrap().string.as_deref(), Some("1Gi"));
 
-    let event = k8s_pb::apimachinery::pkg::apis::meta::v1::WatchEvent::decode(
-        watch_event("ADDED", &bytes).as_slice(),
-    )
-    .unwrap();
+    let mut frame = Vec::new();
+    watch_frame("ADDED", &bytes, &mut frame);
+    let (length, event) = frame.split_at(4);
+    assert_eq!(u32::from_be_bytes(length.try_into().unwrap()) as usize, event.len());
+    let event = k8s_pb::apimachinery::pkg::apis::meta::v1::WatchEvent::decode(event).unwrap();
     assert_eq!((event.r#type.as_deref(), event.object.unwrap().raw.unwrap()), (Some("ADDED"), bytes));
+}
+
+/// Compares with samples that another encoder made: `NAME.json` and `NAME.pb` in the folder that the variable names.
+#[test]
+#[ignore = "needs samples"]
+fn agrees_with_samples() {
+    let folder = std::env::var("KEDGE_PROTOBUF_SAMPLES").unwrap();
+    let (mut same, mut unknown, mut wrong) = (0, Vec::new(), Vec::new());
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        if path.extension().is_none_or(|end| end != "json") {
+            continue;
+        }
+        let Ok(wanted) = std::fs::read(path.with_extension("pb")) else { continue };
+        let json = std::fs::read(&path).unwrap();
+        let value: Value = serde_json::from_slice(&json).unwrap();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let text = |field: &str| value[field].as_str().unwrap_or_default().to_owned();
+        let Some(form) = Form::by_names(&text("apiVersion"), &text("kind")) else {
+            unknown.push(name);
+            continue;
+        };
+        match protobuf(&form, &value) {
+            Ok(made) if made == wanted => same += 1,
+            Ok(made) => {
+                let at = made.iter().zip(&wanted).take_while(|(a, b)| a == b).count();
+                let from = at.saturating_sub(24);
+                let show = |bytes: &[u8]| bytes[from..bytes.len().min(at + 24)].escape_ascii().to_string();
+                wrong.push(format!("{name} at {at}:\n  made   {}\n  wanted {}", show(&made), show(&wanted)));
+            }
+            Err(error) => wrong.push(format!("{name}: {error}")),
+        }
+    }
+    println!("{same} the same; without protobuf: {unknown:?}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -1,0 +1,306 @@
+//! Writes what the tape found, last field first, each in the form that its shape has in protobuf.
+
+use std::borrow::Cow;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::EncodeError;
+use super::back::Back;
+use super::plan::{Plan, Step};
+use super::tape::{Node, What};
+use crate::decode::protobuf::JSON_SCHEMA;
+use crate::schema::{ObjectType, Schemas, Shape, TypeId, Wire};
+use crate::time::{self, Precision};
+
+pub(super) struct Emit<'a> {
+    pub(super) plans: &'static [Plan],
+    pub(super) schemas: &'a Schemas,
+    pub(super) json: &'a [u8],
+    pub(super) nodes: &'a [Node],
+    pub(super) out: &'a mut Back,
+    /// For each struct that is being written, where each of its fields stands; 0, the root's place, where it has none.
+    pub(super) slots: &'a mut Vec<u32>,
+}
+
+/// Where a value stands on the tape.
+type Place = usize;
+
+impl<'a> Emit<'a> {
+    pub(super) fn root(&mut self, message: TypeId) -> Result<(), EncodeError> {
+        self.slots.clear();
+        if self.nodes.is_empty() {
+            return Err(EncodeError::Json(0));
+        }
+        self.message(message, Some(0))
+    }
+
+    fn node(&self, at: Place) -> Result<Node, EncodeError> {
+        self.nodes.get(at).copied().ok_or(EncodeError::Json(at))
+    }
+
+    /// A struct with what is given of it, or with nothing.
+    fn message(&mut self, id: TypeId, at: Option<Place>) -> Result<(), EncodeError> {
+        let plans = self.plans;
+        let (Some(plan), Some(object)) = (plans.get(id.0 as usize), self.schemas.get(id)) else {
+            return Ok(());
+        };
+        let base = self.slots.len();
+        self.slots.resize(base + plan.fields, 0);
+        if let Some(at) = at {
+            let end = self.node(at)?.next as usize;
+            let mut child = at + 1;
+            while child < end {
+                let node = self.node(child)?;
+                if let Some(slot) = self.slots.get_mut(base + usize::from(node.field)) {
+                    *slot = child as u32;
+                }
+                child = node.next as usize;
+            }
+        }
+        self.steps(object, &plan.steps, base)?;
+        self.slots.truncate(base);
+        Ok(())
+    }
+
+    fn steps(&mut self, object: &ObjectType, steps: &[Step], base: usize) -> Result<(), EncodeError> {
+        for step in steps {
+            match step {
+                Step::Inlined { number, steps } => {
+                    let since = self.out.position();
+                    self.steps(object, steps, base)?;
+                    self.out.close(*number, since);
+                }
+                Step::Field { index, always } => {
+                    let Some(field) = object.fields.get(*index) else { continue };
+                    match self.slots.get(base + index) {
+                        None | Some(0) if *always => self.nothing(&field.shape, field.tag)?,
+                        None | Some(0) => {}
+                        Some(&at) => self.field(&field.shape, &field.wire, field.tag, at as usize)?,
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The empty value of a field that is always written.
+    fn nothing(&mut self, shape: &Shape, number: u32) -> Result<(), EncodeError> {
+        match shape {
+            Shape::String => self.out.bytes(number, b""),
+            Shape::Bool | Shape::Int32 | Shape::Int64 => self.out.number(number, 0),
+            Shape::Double => self.out.double(number, 0.0),
+            Shape::Object(id) => {
+                let since = self.out.position();
+                self.message(*id, None)?;
+                self.out.close(number, since);
+            }
+            Shape::IntOrString => self.int_or_string(number, 0, 0, b""),
+            Shape::Quantity => self.out.bytes(number, b"\x0a\x010"),
+            Shape::Duration => self.out.bytes(number, b"\x08\0"),
+            Shape::Time | Shape::MicroTime => self.out.bytes(number, b""),
+            Shape::List(_) | Shape::Map(_) | Shape::Bytes | Shape::Any => {}
+        }
+        Ok(())
+    }
+
+    fn field(&mut self, shape: &Shape, wire: &Wire, number: u32, at: Place) -> Result<(), EncodeError> {
+        match shape {
+            Shape::List(item) => self.items(item, wire, number, at),
+            Shape::Map(item) => self.entries(item, wire, number, at),
+            shape => self.value(shape, wire, number, at),
+        }
+    }
+
+    /// The values directly in a list or map.
+    fn children(&self, at: Place) -> Result<Vec<u32>, EncodeError> {
+        let end = self.node(at)?.next;
+        let mut found = Vec::new();
+        let mut child = at as u32 + 1;
+        while child < end {
+            found.push(child);
+            child = self.node(child as usize)?.next;
+        }
+        Ok(found)
+    }
+
+    fn items(&mut self, item: &Shape, wire: &Wire, number: u32, at: Place) -> Result<(), EncodeError> {
+        for &child in self.children(at)?.iter().rev() {
+            self.value(item, wire, number, child as usize)?;
+        }
+        Ok(())
+    }
+
+    fn entries(&mut self, item: &Shape, wire: &Wire, number: u32, at: Place) -> Result<(), EncodeError> {
+        let children = self.children(at)?;
+        let mut pairs: Vec<[u32; 2]> =
+            children.chunks_exact(2).filter_map(|pair| pair.try_into().ok()).collect();
+        let json = self.json;
+        let name = |pair: &[u32; 2]| {
+            let node = self.nodes.get(pair[0] as usize);
+            node.and_then(|node| json.get(node.start as usize..node.end as usize)).unwrap_or_default()
+        };
+        // Upstream writes maps in the order of their keys, which is how objects are stored.
+        if !pairs.is_sorted_by_key(name) {
+            pairs.sort_by_key(name);
+        }
+        for [key, value] in pairs.into_iter().rev() {
+            let since = self.out.position();
+            self.value(item, wire, 2, value as usize)?;
+            let key = self.text(self.node(key as usize)?)?;
+            self.out.bytes(1, key.as_bytes());
+            self.out.close(number, since);
+        }
+        Ok(())
+    }
+
+    fn span(&self, node: Node) -> &'a str {
+        std::str::from_utf8(self.raw(node)).unwrap_or_default()
+    }
+
+    fn raw(&self, node: Node) -> &'a [u8] {
+        self.json.get(node.start as usize..node.end as usize).unwrap_or_default()
+    }
+
+    fn text(&self, node: Node) -> Result<Cow<'a, str>, EncodeError> {
+        match node.what {
+            What::EscapedText => {
+                let quoted =
+                    self.json.get(node.start as usize - 1..node.end as usize + 1).unwrap_or_default();
+                serde_json::from_slice(quoted).map(Cow::Owned).map_err(|_| EncodeError::Text)
+            }
+            _ => Ok(Cow::Borrowed(self.span(node))),
+        }
+    }
+
+    fn value(&mut self, shape: &Shape, wire: &Wire, number: u32, at: Place) -> Result<(), EncodeError> {
+        let node = self.node(at)?;
+        match shape {
+            shape if node.what == What::Null => self.nothing(shape, number)?,
+            Shape::String if node.what == What::Text => {
+                let text = self.raw(node);
+                self.out.bytes(number, text);
+            }
+            Shape::String => {
+                let text = self.text(node)?;
+                self.out.bytes(number, text.as_bytes());
+            }
+            Shape::Bytes => {
+                let bytes = STANDARD.decode(self.text(node)?.as_bytes()).map_err(|_| EncodeError::Text)?;
+                self.out.bytes(number, &bytes);
+            }
+            Shape::Bool => self.out.number(number, i64::from(self.raw(node) == b"true")),
+            Shape::Int32 | Shape::Int64 => {
+                let value = self.integer(node)?;
+                self.out.number(number, value);
+            }
+            Shape::Double => {
+                let value = self.span(node).parse().map_err(|_| EncodeError::Text)?;
+                self.out.double(number, value);
+            }
+            Shape::IntOrString if node.what == What::Bare => {
+                let value = self.integer(node)?;
+                self.int_or_string(number, 0, value, b"");
+            }
+            Shape::IntOrString => {
+                let text = self.text(node)?;
+                self.int_or_string(number, 1, 0, text.as_bytes());
+            }
+            Shape::Map(_) => {}
+            _ => {
+                let since = self.out.position();
+                self.nested(shape, wire, at, node)?;
+                self.out.close(number, since);
+            }
+        }
+        Ok(())
+    }
+
+    fn integer(&self, node: Node) -> Result<i64, EncodeError> {
+        self.span(node).parse().map_err(|_| EncodeError::Text)
+    }
+
+    fn int_or_string(&mut self, number: u32, is_text: i64, value: i64, text: &[u8]) {
+        let since = self.out.position();
+        self.out.bytes(3, text);
+        self.out.number(2, value);
+        self.out.number(1, is_text);
+        self.out.close(number, since);
+    }
+
+    /// What is a message of its own.
+    fn nested(&mut self, shape: &Shape, wire: &Wire, at: Place, node: Node) -> Result<(), EncodeError> {
+        match shape {
+            Shape::Object(id) => self.message(*id, Some(at)),
+            // A list inside a list or map is wrapped in a message of its own.
+            Shape::List(item) => self.items(item, wire, 1, at),
+            Shape::Quantity => {
+                let text = self.text(node)?;
+                self.out.bytes(1, text.as_bytes());
+                Ok(())
+            }
+            Shape::Time => self.moment(node, Precision::Seconds),
+            Shape::MicroTime => self.moment(node, Precision::Micros),
+            Shape::Duration => {
+                let length = crate::duration::parse(&self.text(node)?).map_err(|_| EncodeError::Text)?;
+                self.out.number(1, length);
+                Ok(())
+            }
+            Shape::Any => self.any(wire, at, node),
+            Shape::Map(_)
+            | Shape::String
+            | Shape::Bytes
+            | Shape::Bool
+            | Shape::Int32
+            | Shape::Int64
+            | Shape::Double
+            | Shape::IntOrString => Ok(()),
+        }
+    }
+
+    fn moment(&mut self, node: Node, precision: Precision) -> Result<(), EncodeError> {
+        let at = time::parse(&self.text(node)?, precision).map_err(|_| EncodeError::Text)?;
+        self.out.number(2, i64::from(at.subsec_nanosecond()));
+        self.out.number(1, at.as_second());
+        Ok(())
+    }
+
+    fn any(&mut self, wire: &Wire, at: Place, node: Node) -> Result<(), EncodeError> {
+        let is_list = node.what == What::Nested && self.json.get(node.start as usize) == Some(&b'[');
+        match wire {
+            Wire::Plain | Wire::Within(_) => {
+                let raw = self.raw(node);
+                self.out.bytes(1, raw);
+            }
+            Wire::SchemaOrBool if node.what == What::Bare => {
+                let truth = i64::from(self.raw(node) == b"true");
+                self.out.number(1, truth);
+            }
+            Wire::SchemaOrBool => {
+                self.schema(2, at)?;
+                self.out.number(1, 1);
+            }
+            Wire::SchemaOrArray if is_list => {
+                for &child in self.children(at)?.iter().rev() {
+                    self.schema(2, child as usize)?;
+                }
+            }
+            Wire::SchemaOrStrings if is_list => {
+                for &child in self.children(at)?.iter().rev() {
+                    let text = self.text(self.node(child as usize)?)?;
+                    self.out.bytes(2, text.as_bytes());
+                }
+            }
+            Wire::SchemaOrArray | Wire::SchemaOrStrings => self.schema(1, at)?,
+        }
+        Ok(())
+    }
+
+    fn schema(&mut self, number: u32, at: Place) -> Result<(), EncodeError> {
+        let Some(id) = self.schemas.named(JSON_SCHEMA) else { return Ok(()) };
+        let since = self.out.position();
+        self.message(id, Some(at))?;
+        self.out.close(number, since);
+        Ok(())
+    }
+}

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::disk::OsDisk;
-use crate::embedded::{file_error, snapshot_file};
+use crate::embedded::{begin_log, file_error, snapshot_file};
 use crate::error::{Attempt, StoreError};
 use crate::{Revision, Snapshot};
 
@@ -41,6 +41,7 @@ pub(crate) fn restore(from: &Path, into: &Path) -> Result<Backup, StoreError> {
     let mut state = snapshot_file::read(&OsDisk, from)?;
     state.revision = Revision::new(state.revision.get() + LEAP);
     let snapshot = Snapshot::new(Arc::new(state));
+    begin_log(into, snapshot.revision())?;
     let name = format!("snapshot-{:016x}", snapshot.revision().get());
     snapshot_file::write(&OsDisk, &into.join(name), &snapshot, |_| true)?;
     Ok(describe(&snapshot))

@@ -22,11 +22,11 @@ use self::folder::Folder;
 pub(crate) use self::folder::file_error;
 use self::keeper::Keeper;
 pub use self::options::Options;
-use self::sequencer::Sequencer;
+use self::sequencer::{Sequencer, Submitted};
 use self::writer::{Counters, Writer};
 use crate::error::{Attempt, Stop, StoreError};
 use crate::watch::Hub;
-use crate::{Committed, Stats, Txn};
+use crate::{Committed, Revision, Snapshot, Stats, Txn};
 
 pub(crate) struct Embedded {
     sequencer: Arc<Sequencer>,
@@ -74,12 +74,17 @@ impl Embedded {
     }
 
     pub(crate) async fn commit(&self, txn: &Txn) -> Result<Committed, StoreError> {
-        match self.sequencer.submit(txn)? {
-            sequencer::Submitted::Settled(committed) => Ok(committed),
-            sequencer::Submitted::Pending(answer) => {
-                answer.await.unwrap_or(Err(StoreError::Stopped { why: Stop::Died }))
-            }
-        }
+        settled(self.sequencer.submit(txn)?).await
+    }
+
+    pub(crate) async fn commit_after<E>(
+        &self,
+        first: impl FnOnce(&Snapshot) -> Result<Txn, E>,
+        txn: Txn,
+    ) -> Result<Result<Committed, E>, StoreError> {
+        let (submitted, refusal) = self.sequencer.submit_after(first, txn)?;
+        let committed = settled(submitted).await?;
+        Ok(refusal.map_or(Ok(committed), Err))
     }
 
     pub(crate) fn add_stats(&self, stats: &mut Stats) {
@@ -105,6 +110,20 @@ impl Embedded {
 impl Drop for Embedded {
     fn drop(&mut self) {
         self.close();
+    }
+}
+
+/// Makes the empty log that belongs to a snapshot at `newest`. Blocks.
+pub(crate) fn begin_log(dir: &Path, newest: Revision) -> Result<(), StoreError> {
+    let options = Options::default();
+    let folder = Arc::new(Folder { dir: dir.to_owned(), disk: options.disk });
+    log::Log::begin(folder, options.segment_bytes, 1, newest).map(|_| ())
+}
+
+async fn settled(submitted: Submitted) -> Result<Committed, StoreError> {
+    match submitted {
+        Submitted::Settled(committed) => Ok(committed),
+        Submitted::Pending(answer) => answer.await.unwrap_or(Err(StoreError::Stopped { why: Stop::Died })),
     }
 }
 

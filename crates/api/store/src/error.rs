@@ -68,6 +68,7 @@ pub enum Damage {
     Order,
     Truncated,
     Missing,
+    Alone,
     Meaning,
 }
 
@@ -114,6 +115,7 @@ say!(Damage {
     Order => "revisions go back",
     Truncated => "it ends too early",
     Missing => "a part of the log before it is missing",
+    Alone => "the whole log that belongs to it is missing; restore a backup or bring the files back",
     Meaning => "a record cannot be understood",
 });
 say!(Stop { Closed => "it was closed", Died => "its writer thread ended" });

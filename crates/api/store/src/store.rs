@@ -74,6 +74,30 @@ impl Store {
         }
     }
 
+    /// Carries out `txn` together with what `first` adds in front of it, which sees the newest state there is, writes
+    /// that are not visible yet included, and may refuse. So those who all change one key need not fail and try again.
+    /// `first` keeps every other writer waiting: it has to be short. In a shared store it sees the mirror, which may be
+    /// behind: what it adds must expect what it saw, and a conflict is the caller's to try again.
+    pub async fn commit_after<E>(
+        &self,
+        first: impl FnOnce(&Snapshot) -> Result<Txn, E>,
+        txn: Txn,
+    ) -> Result<Result<Committed, E>, StoreError> {
+        match &*self.engine {
+            Engine::Memory(memory) => memory.commit_after(first, txn),
+            Engine::Embedded(embedded) => embedded.commit_after(first, txn).await,
+            Engine::Etcd(etcd) => match first(&self.snapshot()) {
+                Ok(before) => Box::pin(etcd.commit(&before.then(txn))).await.map(Ok),
+                Err(refusal) => Ok(Err(refusal)),
+            },
+        }
+    }
+
+    /// Whether other servers write to it too.
+    pub fn is_shared(&self) -> bool {
+        matches!(&*self.engine, Engine::Etcd(_))
+    }
+
     /// Returns when the published state is at `revision` or later. One of the future may take for ever.
     pub async fn reached(&self, revision: Revision) {
         self.hub.reached(revision).await;

@@ -85,6 +85,13 @@ impl Txn {
         self
     }
 
+    /// This one's operations, then the other's, as one.
+    #[must_use]
+    pub fn then(mut self, other: Txn) -> Self {
+        self.ops.extend(other.ops);
+        self
+    }
+
     pub fn len(&self) -> usize {
         self.ops.len()
     }

@@ -48,6 +48,11 @@ pub(crate) fn recover(folder: &Arc<Folder>, options: &Options) -> Result<Recover
     };
     let hub = Hub::new(state.clone(), options.ring);
     let (log, segments) = match listing.segments.as_slice() {
+        // Whoever writes a snapshot has a log: without it, what came after the snapshot is lost.
+        [] if let Some(newest) = listing.snapshots.last() => {
+            let file = folder.snapshot(*newest);
+            return Err(StoreError::Corrupt { file, offset: 0, why: Damage::Alone });
+        }
         [] => {
             let log = Log::begin(folder.clone(), options.segment_bytes, 1, state.revision)?;
             (log, Vec::new())

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use super::Options;
@@ -12,7 +12,7 @@ use crate::apply::{Applied, apply};
 use crate::error::{Stop, StoreError};
 use crate::format::{self, step};
 use crate::snapshot::State;
-use crate::{Committed, Event, Revision, Txn, Write};
+use crate::{Committed, Event, Revision, Snapshot, Txn, Write};
 
 pub(crate) type Answer = Result<Committed, StoreError>;
 
@@ -70,14 +70,51 @@ impl Sequencer {
     }
 
     pub(crate) fn submit(&self, txn: &Txn) -> Result<Submitted, StoreError> {
-        let size = size(txn);
-        if size > self.max_txn {
-            return Err(StoreError::TooLarge { size, limit: self.max_txn });
+        let size = self.size(txn)?;
+        self.enter(self.open()?, txn, size)
+    }
+
+    /// As `submit`, behind what `first` adds once it has seen the newest state. A refusal of `first` comes with what it
+    /// has to wait for, because it may rest on writes that are not durable.
+    pub(crate) fn submit_after<E>(
+        &self,
+        first: impl FnOnce(&Snapshot) -> Result<Txn, E>,
+        txn: Txn,
+    ) -> Result<(Submitted, Option<E>), StoreError> {
+        let inner = self.open()?;
+        let newest = Snapshot::new(Arc::new(inner.newest.clone()));
+        let decided = first(&newest);
+        // While it lives, every change of the map would copy what they share.
+        drop(newest);
+        let (txn, refusal) = match decided {
+            Ok(before) => (before.then(txn), None),
+            Err(refusal) => (Txn::new(), Some(refusal)),
+        };
+        let size = self.size(&txn)?;
+        Ok((self.enter(inner, &txn, size)?, refusal))
+    }
+
+    fn size(&self, txn: &Txn) -> Result<usize, StoreError> {
+        match size(txn) {
+            size if size > self.max_txn => Err(StoreError::TooLarge { size, limit: self.max_txn }),
+            size => Ok(size),
         }
-        let mut inner = self.inner.lock();
-        if let Some(stopped) = &inner.stopped {
-            return Err(stopped.clone());
+    }
+
+    fn open(&self) -> Result<MutexGuard<'_, Inner>, StoreError> {
+        let inner = self.inner.lock();
+        match &inner.stopped {
+            Some(stopped) => Err(stopped.clone()),
+            None => Ok(inner),
         }
+    }
+
+    fn enter(
+        &self,
+        mut inner: MutexGuard<'_, Inner>,
+        txn: &Txn,
+        size: usize,
+    ) -> Result<Submitted, StoreError> {
         inner.make_room(size, self.max_batch);
         let revision = inner.given.next();
         let (answer, events) = match apply(&mut inner.newest, txn, revision) {

@@ -24,7 +24,7 @@ use crate::{Entry, Key, Revision};
 pub(crate) const TICK: &str = "/.tick";
 
 /// What etcd takes in one request unless told otherwise.
-const REQUEST_LIMIT: usize = 1 << 20;
+const REQUEST_LIMIT: usize = 3 << 19;
 
 #[derive(Clone)]
 pub(crate) struct Client {

@@ -38,6 +38,7 @@ contract!(
     a_watch_from_the_future_is_refused,
     a_watch_tells_how_far_it_has_seen,
     concurrent_writers_of_one_key_never_lose_an_update,
+    what_goes_first_sees_the_newest_state_and_may_refuse,
     closing_ends_watches,
 );
 
@@ -333,6 +334,48 @@ async fn concurrent_writers_of_one_key_never_lose_an_update(store: Store) {
         writer.await.unwrap();
     }
     assert!(read(&store, "/registry/counters/one").unwrap().starts_with("80@"));
+}
+
+async fn what_goes_first_sees_the_newest_state_and_may_refuse(store: Store) {
+    const COUNTER: &str = "/registry/counters/one";
+    const MOST: u64 = 10;
+    put(&store, COUNTER, "0").await;
+    let shared = store.is_shared();
+    let writers: Vec<_> = (0..32)
+        .map(|writer| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                loop {
+                    let first = |newest: &kedge_store::Snapshot| {
+                        let entry = newest.get(COUNTER).unwrap();
+                        let text = String::from_utf8_lossy(entry.bytes()).into_owned();
+                        let count: u64 = text.split('@').next().unwrap().parse().unwrap();
+                        let next = body(&(count + 1).to_string());
+                        match count {
+                            MOST => Err("enough"),
+                            _ => Ok(Txn::new().put(COUNTER, Expect::At(entry.modified()), next)),
+                        }
+                    };
+                    let key = format!("/registry/counted/{writer}");
+                    let txn = Txn::new().put(key, Expect::Absent, body("x"));
+                    match store.commit_after(first, txn).await {
+                        Ok(Ok(done)) => {
+                            let last = done.entries.last().unwrap().as_ref().unwrap();
+                            break assert_eq!(last.bytes(), format!("x@{}", done.revision).as_bytes());
+                        }
+                        Ok(Err(why)) => break assert_eq!(why, "enough"),
+                        Err(StoreError::Conflict { .. }) if shared => {}
+                        Err(other) => panic!("{other}"),
+                    }
+                }
+            })
+        })
+        .collect();
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    assert_eq!(store.snapshot().count("/registry/counted/"), MOST as usize);
+    assert!(read(&store, COUNTER).unwrap().starts_with("10@"));
 }
 
 async fn closing_ends_watches(store: Store) {

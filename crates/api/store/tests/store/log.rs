@@ -203,6 +203,20 @@ async fn a_damaged_snapshot_is_an_error() {
 }
 
 #[tokio::test]
+async fn a_snapshot_without_its_log_is_an_error_that_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
+    fill(&store, 0, 100, 8 << 10).await;
+    until("a snapshot", || !files(dir.path(), "snapshot-").is_empty()).await;
+    drop(store);
+    for segment in files(dir.path(), "log-") {
+        fs::remove_file(segment).unwrap();
+    }
+    let refused = Store::open(dir.path(), small()).await.err().map(|error| error.to_string());
+    assert!(refused.as_deref().is_some_and(|text| text.contains("the whole log")), "{refused:?}");
+}
+
+#[tokio::test]
 async fn a_backup_taken_under_load_restores_to_one_moment() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir.path().join("data")).await;

@@ -9,6 +9,7 @@ pub mod catalog;
 mod convert;
 mod create;
 mod delete;
+mod doors;
 mod encode;
 mod failure;
 pub mod gate;
@@ -34,6 +35,7 @@ mod watch;
 pub use authorizer::{Attributes, Authorizer, Decision};
 pub use catalog::Catalog;
 pub use delete::Deleted;
+pub use doors::Doors;
 pub use list::{Items, List};
 pub use registry::{Found, Options, Registry, Written};
 pub use request::{

@@ -1,0 +1,131 @@
+//! Makes one connection: looks the name up, dials, shakes hands. Knows nothing of HTTP but that it may be version 2.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::Uri;
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::client::legacy::connect::{Connected, Connection};
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::error::Cause;
+use crate::target::Door;
+
+const DIAL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Connects to one door, whatever is asked for behind it.
+#[derive(Clone)]
+pub(crate) struct Connector {
+    pub(crate) door: Door,
+    pub(crate) name: ServerName<'static>,
+    pub(crate) tls: TlsConnector,
+}
+
+pub(crate) struct Secured(TokioIo<TlsStream<TcpStream>>);
+
+impl tower::Service<Uri> for Connector {
+    type Response = Secured;
+    type Error = Cause;
+    type Future = Pin<Box<dyn Future<Output = Result<Secured, Cause>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Cause>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        let this = self.clone();
+        Box::pin(async move {
+            let stream = dial(&this.door).await?;
+            let handshake = this.tls.connect(this.name, stream).await;
+            let stream = handshake.map_err(|source| Cause::Handshake { source: Arc::new(source) })?;
+            Ok(Secured(TokioIo::new(stream)))
+        })
+    }
+}
+
+async fn dial(door: &Door) -> Result<TcpStream, Cause> {
+    let addresses = match door {
+        Door::Address(address) => vec![*address],
+        Door::Host(host, port) => {
+            let found = tokio::net::lookup_host((host.as_str(), *port)).await;
+            found.map_err(|_| Cause::Lookup { host: host.clone() })?.collect()
+        }
+    };
+    let mut failure = match door {
+        Door::Address(at) => Cause::Lookup { host: at.to_string() },
+        Door::Host(host, _) => Cause::Lookup { host: host.clone() },
+    };
+    for address in addresses {
+        match tokio::time::timeout(DIAL_TIMEOUT, connect(address)).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(source)) => failure = Cause::Dial { at: address.to_string(), source: Arc::new(source) },
+            Err(_) => failure = Cause::DialTimeout { at: address.to_string() },
+        }
+    }
+    Err(failure)
+}
+
+async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+impl Connection for Secured {
+    fn connected(&self) -> Connected {
+        let (_, session) = self.0.inner().get_ref();
+        match session.alpn_protocol() {
+            Some(b"h2") => Connected::new().negotiated_h2(),
+            _ => Connected::new(),
+        }
+    }
+}
+
+impl Read for Secured {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, buffer)
+    }
+}
+
+impl Write for Secured {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.0.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write_vectored(context, slices)
+    }
+}

@@ -1,0 +1,195 @@
+//! The values that expressions see. JSON is read where it lies: a value of it is a reference and what is declared about it.
+//! Knows no expressions.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value as Json;
+
+use crate::decl::Decl;
+use crate::error::EvalError;
+
+pub(crate) mod authorizer;
+pub(crate) mod compare;
+pub(crate) mod json;
+pub(crate) mod list;
+pub(crate) mod map;
+pub(crate) mod opaque;
+
+pub(crate) use list::List;
+pub(crate) use map::Map;
+pub(crate) use opaque::Opaque;
+
+/// What an expression can yield. Cheap to clone.
+#[derive(Clone, Debug)]
+pub enum Value<'a> {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    Double(f64),
+    String(Text<'a>),
+    Bytes(Arc<[u8]>),
+    Timestamp(Timestamp),
+    /// Nanoseconds.
+    Duration(i64),
+    List(List<'a>),
+    Map(Map<'a>),
+    Optional(Option<Arc<Value<'a>>>),
+    /// A type, by name.
+    Type(Text<'a>),
+    Opaque(Arc<Opaque<'a>>),
+}
+
+/// A string that is either someone else's or shared.
+#[derive(Clone, Debug)]
+pub enum Text<'a> {
+    Borrowed(&'a str),
+    Shared(Arc<str>),
+}
+
+/// Where the variables of an expression come from.
+pub trait Activation<'a> {
+    /// `None` for a variable that is declared but has no value now.
+    fn variable(&self, name: &str) -> Option<Result<Value<'a>, EvalError>>;
+
+    /// A field of a variable that is [`Value::lazy`]; `None` if it has no such field.
+    fn field(&self, _variable: &str, _field: &str) -> Option<Result<Value<'a>, EvalError>> {
+        None
+    }
+}
+
+impl<'a, const N: usize> Activation<'a> for [(&'a str, Value<'a>); N] {
+    fn variable(&self, name: &str) -> Option<Result<Value<'a>, EvalError>> {
+        self.iter().find(|(known, _)| *known == name).map(|(_, value)| Ok(value.clone()))
+    }
+}
+
+impl<'a> Activation<'a> for Vec<(&'a str, Value<'a>)> {
+    fn variable(&self, name: &str) -> Option<Result<Value<'a>, EvalError>> {
+        self.iter().find(|(known, _)| *known == name).map(|(_, value)| Ok(value.clone()))
+    }
+}
+
+impl<'a> Value<'a> {
+    /// JSON as it stands, without a schema.
+    pub fn json(json: &'a Json) -> Self {
+        json::read(json)
+    }
+
+    /// JSON as its schema says: a string of the format `date-time` is a timestamp.
+    pub fn declared(json: &'a Json, decl: &'a Decl) -> Result<Self, EvalError> {
+        json::read_as(json, Some(decl))
+    }
+
+    pub fn text(text: &'a str) -> Self {
+        Value::String(Text::Borrowed(text))
+    }
+
+    pub fn shared(text: impl Into<Arc<str>>) -> Self {
+        Value::String(Text::Shared(text.into()))
+    }
+
+    pub fn list(items: Vec<Value<'a>>) -> Self {
+        Value::List(List::Values(Arc::new(items)))
+    }
+
+    pub fn some(value: Value<'a>) -> Self {
+        Value::Optional(Some(Arc::new(value)))
+    }
+
+    pub fn none() -> Self {
+        Value::Optional(None)
+    }
+
+    /// A variable whose fields are made when they are asked for, by [`Activation::field`]: the `variables` of a policy.
+    pub fn lazy(variable: &'a str) -> Self {
+        Value::Map(Map::Lazy(variable))
+    }
+
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Value::Bool(truth) => Some(*truth),
+            _ => None,
+        }
+    }
+
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// A copy of it in JSON; `Err` for what JSON has no form for.
+    pub fn to_json(&self) -> Result<Json, EvalError> {
+        json::write(self)
+    }
+
+    pub(crate) fn opaque(value: Opaque<'a>) -> Self {
+        Value::Opaque(Arc::new(value))
+    }
+
+    /// The name of its type, as `type(x)` yields it.
+    pub fn type_name(&self) -> &str {
+        match self {
+            Value::Null => "null_type",
+            Value::Bool(_) => "bool",
+            Value::Int(_) => "int",
+            Value::Uint(_) => "uint",
+            Value::Double(_) => "double",
+            Value::String(_) => "string",
+            Value::Bytes(_) => "bytes",
+            Value::Timestamp(_) => "google.protobuf.Timestamp",
+            Value::Duration(_) => "google.protobuf.Duration",
+            Value::List(_) => "list",
+            Value::Map(map) => map.type_name(),
+            Value::Optional(_) => "optional_type",
+            Value::Type(_) => "type",
+            Value::Opaque(opaque) => opaque.type_name(),
+        }
+    }
+
+    /// How large it is, for the cost of walking through it.
+    pub(crate) fn size(&self) -> u64 {
+        match self {
+            Value::String(text) => text.chars().count() as u64,
+            Value::Bytes(bytes) => bytes.len() as u64,
+            Value::List(list) => list.len() as u64,
+            Value::Map(map) => map.len() as u64,
+            Value::Optional(Some(inner)) => inner.size(),
+            Value::Opaque(opaque) => opaque.size(),
+            _ => 1,
+        }
+    }
+}
+
+impl Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            Text::Borrowed(text) => text,
+            Text::Shared(text) => text,
+        }
+    }
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(text: &'a str) -> Self {
+        Value::text(text)
+    }
+}
+
+impl From<bool> for Value<'_> {
+    fn from(truth: bool) -> Self {
+        Value::Bool(truth)
+    }
+}
+
+impl From<i64> for Value<'_> {
+    fn from(number: i64) -> Self {
+        Value::Int(number)
+    }
+}

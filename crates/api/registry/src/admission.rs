@@ -3,6 +3,7 @@
 
 mod ingress_class;
 mod lifecycle;
+mod pod_security;
 mod priority;
 mod runtime_class;
 mod service_account;
@@ -62,9 +63,10 @@ pub(crate) trait Plugin: Sync {
 
 /// In the order in which they run, which is Kubernetes' own. LimitRanger belongs between `lifecycle` and
 /// `service_account`, ResourceQuota and webhooks behind everything else.
-const PLUGINS: [&dyn Plugin; 8] = [
+const PLUGINS: [&dyn Plugin; 9] = [
     &lifecycle::NamespaceLifecycle,
     &service_account::ServiceAccount,
+    &pod_security::PodSecurity,
     &tolerations::DefaultTolerationSeconds,
     &priority::Priority,
     &runtime_class::RuntimeClass,

@@ -122,7 +122,6 @@ async fn a_runtime_class_must_be_there_and_says_what_it_costs() {
 #[tokio::test]
 async fn what_is_only_stored_is_said_to_be() {
     let api = api().await;
-    let level = |level: &str| json!({"metadata": {"name": level, "labels": {"pod-security.kubernetes.io/enforce": level}}});
     for (resource, namespace, object, said) in [
         (
             "resourcequotas",
@@ -130,13 +129,6 @@ async fn what_is_only_stored_is_said_to_be() {
             json!({"metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}}}),
             "this server stores a ResourceQuota and does not enforce it yet",
         ),
-        (
-            "namespaces",
-            "",
-            level("restricted"),
-            "this server stores the label pod-security.kubernetes.io/enforce=restricted and does not enforce it yet",
-        ),
-        ("namespaces", "", level("privileged"), ""),
         ("configmaps", "default", crate::testing::config_map("c"), ""),
     ] {
         let at = api.at(resource, namespace, "");

@@ -1,7 +1,7 @@
 //! Says of settings that people rely on that this server keeps them and does not act on them yet. Silence would be
 //! taken for protection. Each part that comes to be enforced takes its kind off the list.
 
-use kedge_kinds::{Meta, Status};
+use kedge_kinds::Status;
 use serde_json::Value;
 
 use super::{Plugin, View};
@@ -16,30 +16,22 @@ const KINDS: [(&str, &str); 8] = [
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
 ];
-const POD_SECURITY: &str = "pod-security.kubernetes.io/enforce";
 
 pub(super) struct Unenforced;
 
 impl Plugin for Unenforced {
     fn concerns(&self, view: &View<'_>) -> bool {
-        view.is("", "Namespace") || KINDS.iter().any(|(group, kind)| view.is(group, kind))
+        KINDS.iter().any(|(group, kind)| view.is(group, kind))
     }
 
     fn mutate(
         &self,
         view: &View<'_>,
-        object: &mut Value,
-        old: Option<&Value>,
+        _: &mut Value,
+        _: Option<&Value>,
         warnings: &mut Vec<String>,
     ) -> Result<(), Status> {
-        let asked = |object| Meta::of(object).label(POD_SECURITY).filter(|level| *level != "privileged");
-        if !view.is("", "Namespace") {
-            warnings.push(format!("this server stores a {} and does not enforce it yet", view.at.kind.kind));
-        } else if let Some(level) = asked(object).filter(|level| old.and_then(asked) != Some(*level)) {
-            warnings.push(format!(
-                "this server stores the label {POD_SECURITY}={level} and does not enforce it yet"
-            ));
-        }
+        warnings.push(format!("this server stores a {} and does not enforce it yet", view.at.kind.kind));
         Ok(())
     }
 }

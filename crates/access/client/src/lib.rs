@@ -6,4 +6,4 @@ pub mod world;
 
 pub use kube::Client;
 pub use transport::{ConnectError, https, in_process};
-pub use world::{Cache, Change, Changes, Controller, Key, NotReady, Revision, World};
+pub use world::{Cache, Key, Listener, NotReady, Revision, Seen, Until, Wait, Watched, World};

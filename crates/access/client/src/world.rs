@@ -2,14 +2,14 @@
 //! Knows no controller and writes nothing. What could not be read is never shown as empty.
 
 mod cache;
-mod changes;
 mod follow;
+mod listen;
 mod store;
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kedge_clock::Clock;
@@ -18,9 +18,10 @@ use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use tokio::task::AbortHandle;
 
-pub use self::cache::Cache;
-use self::changes::Subscribers;
-pub use self::changes::{Change, Changes, Controller};
+use self::cache::Progress as _;
+pub use self::cache::{Cache, Until, Wait};
+use self::listen::Listeners;
+pub use self::listen::{Listener, Seen};
 
 /// A kind that the world can hold.
 pub trait Watched:
@@ -91,49 +92,68 @@ pub struct World {
 }
 
 struct Shared {
-    client: Client,
-    clock: Clock,
+    /// `None` where somebody else feeds the caches.
+    source: Option<(Client, Clock)>,
     kinds: Mutex<HashMap<TypeId, Kind>>,
-    subscribers: Arc<Subscribers>,
+    listeners: Arc<Listeners>,
 }
 
 struct Kind {
     /// An `Arc<Cache<K>>` for the kind's own type.
     cache: Arc<dyn Any + Send + Sync>,
-    ready: Arc<dyn cache::Readiness>,
-    task: AbortHandle,
+    progress: Arc<dyn cache::Progress>,
+    task: Option<AbortHandle>,
 }
 
 impl Drop for Kind {
     fn drop(&mut self) {
-        self.task.abort();
+        if let Some(task) = &self.task {
+            task.abort();
+        }
     }
 }
 
 impl World {
+    /// A world that watches the API.
     pub fn new(client: Client, clock: Clock) -> Self {
-        let shared = Shared { client, clock, kinds: Mutex::default(), subscribers: Arc::default() };
+        Self::of(Some((client, clock)))
+    }
+
+    /// A world in which nothing happens but what its holder feeds into its caches.
+    pub fn by_hand() -> Self {
+        Self::of(None)
+    }
+
+    fn of(source: Option<(Client, Clock)>) -> Self {
+        let shared = Shared { source, kinds: Mutex::default(), listeners: Arc::default() };
         Self { shared: Arc::new(shared) }
     }
 
     /// Watches a kind from now on, in all namespaces. Watching it twice is watching it once.
-    /// Needs a running tokio runtime.
+    /// Needs a running tokio runtime, unless it is fed by hand.
     pub fn watch<K: Watched>(&self) -> &Self {
-        self.shared.kinds.lock().entry(TypeId::of::<K>()).or_insert_with(|| {
-            let cache = Arc::new(Cache::<K>::new(self.shared.subscribers.clone()));
-            let follower =
-                follow::follow(self.shared.client.clone(), self.shared.clock.clone(), cache.clone());
-            let task = tokio::spawn(follower).abort_handle();
-            Kind { cache: cache.clone(), ready: cache, task }
-        });
+        self.feed::<K>();
         self
+    }
+
+    /// The kind's cache, to be filled: by the watch, or by whoever feeds a world by hand.
+    pub fn feed<K: Watched>(&self) -> Arc<Cache<K>> {
+        let mut kinds = self.shared.kinds.lock();
+        let kind = kinds.entry(TypeId::of::<K>()).or_insert_with(|| {
+            let cache = Arc::new(Cache::<K>::new(self.shared.listeners.clone()));
+            let task = self.shared.source.clone().map(|(client, clock)| {
+                tokio::spawn(follow::follow(client, clock, cache.clone())).abort_handle()
+            });
+            Kind { cache: cache.clone(), progress: cache, task }
+        });
+        kind.cache.clone().downcast().unwrap_or_else(|_| Arc::new(Cache::new(Arc::default())))
     }
 
     /// Waits until every kind that is watched now has been read once.
     pub async fn ready(&self) {
-        let kinds: Vec<_> = self.shared.kinds.lock().values().map(|kind| kind.ready.clone()).collect();
+        let kinds: Vec<_> = self.shared.kinds.lock().values().map(|kind| kind.progress.clone()).collect();
         for kind in kinds {
-            kind.read_once().await;
+            kind.seen_at_least(Revision::default()).await;
         }
     }
 
@@ -156,14 +176,32 @@ impl World {
         Ok(())
     }
 
-    /// Tells from now on which objects changed.
-    pub fn changes(&self) -> Changes {
-        self.shared.subscribers.subscribe()
+    /// Waits until a write can be seen. What nobody watches is never waited for.
+    pub async fn catch_up(&self, wait: &Wait) {
+        if let Some(kind) = self.named(&wait.kind) {
+            kind.until(wait).await;
+        }
+    }
+
+    /// Whether a write can be seen already.
+    pub fn has_caught_up(&self, wait: &Wait) -> bool {
+        self.named(&wait.kind).is_none_or(|kind| kind.is_met(wait))
+    }
+
+    /// Tells a listener from now on what changes, for as long as it lives.
+    pub fn listen<L: Listener + 'static>(&self, listener: &Arc<L>) {
+        let listener: Weak<L> = Arc::downgrade(listener);
+        self.shared.listeners.add(listener);
     }
 
     fn watched<K: Watched>(&self) -> Option<Arc<Cache<K>>> {
         let kinds = self.shared.kinds.lock();
         kinds.get(&TypeId::of::<K>())?.cache.clone().downcast().ok()
+    }
+
+    fn named(&self, kind: &str) -> Option<Arc<dyn cache::Progress>> {
+        let kinds = self.shared.kinds.lock();
+        kinds.values().find(|known| known.progress.kind() == kind).map(|known| known.progress.clone())
     }
 }
 

@@ -1,14 +1,16 @@
 //! What is known of one kind, how far, and whether at all. Filled by `follow`, read by everyone.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::pin::Pin;
 use std::sync::Arc;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use kube::ResourceExt;
 use parking_lot::RwLock;
 use tokio::sync::watch;
 
-use super::changes::{Change, Controller, Subscribers};
+use super::listen::{Listeners, Seen};
 use super::store::{Store, Trait};
 use super::{Key, Revision, Watched};
 
@@ -16,12 +18,12 @@ pub struct Cache<K> {
     store: RwLock<Store<K>>,
     /// `None` until the kind has been read once; never `None` again.
     seen: watch::Sender<Option<Revision>>,
-    subscribers: Arc<Subscribers>,
+    listeners: Arc<Listeners>,
 }
 
 impl<K: Watched> Cache<K> {
-    pub(super) fn new(subscribers: Arc<Subscribers>) -> Self {
-        Self { store: RwLock::default(), seen: watch::Sender::new(None), subscribers }
+    pub(super) fn new(listeners: Arc<Listeners>) -> Self {
+        Self { store: RwLock::default(), seen: watch::Sender::new(None), listeners }
     }
 
     pub fn get(&self, key: &Key) -> Option<Arc<K>> {
@@ -77,17 +79,12 @@ impl<K: Watched> Cache<K> {
         self.seen().is_some()
     }
 
-    pub(super) async fn seen_at_least(&self, revision: Revision) {
-        // The sender lives in this cache, so waiting can't fail.
-        let _ = self.seen.subscribe().wait_for(|seen| *seen >= Some(revision)).await;
-    }
-
     fn with(&self, wanted: &Trait) -> Vec<Arc<K>> {
         self.store.read().with(wanted).map(|(_, object)| object.clone()).collect()
     }
 
     /// Puts a whole reading in the place of what was known, and tells what differs.
-    pub(super) fn replace(&self, objects: Vec<K>, revision: Revision) {
+    pub fn replace(&self, objects: Vec<K>, revision: Revision) {
         let mut changes = Vec::new();
         {
             let mut store = self.store.write();
@@ -99,41 +96,44 @@ impl<K: Watched> Cache<K> {
                     before.uid() == object.uid() && before.resource_version() == object.resource_version()
                 };
                 if !store.get(&key).is_some_and(same) {
-                    changes.extend(put(&mut store, key, object));
+                    let now = kept(object);
+                    changes.push((key.clone(), store.put(key, now.clone()), Some(now)));
                 }
             }
             for key in gone {
-                changes.extend(store.remove(&key).map(|before| change(&*before, key)));
+                let before = store.remove(&key);
+                changes.push((key, before, None));
             }
         }
         // A server restored from a backup may be behind what we had seen.
         self.seen.send_replace(Some(revision));
-        self.tell(&changes);
+        for (key, before, now) in &changes {
+            self.tell(key, before.as_ref(), now.as_ref());
+        }
     }
 
-    pub(super) fn put(&self, object: K) {
+    /// The object came or changed.
+    pub fn put(&self, object: K) {
         let revision = Revision::of(object.meta());
-        let changes = put(&mut self.store.write(), Key::of(&object), object);
+        let (key, now) = (Key::of(&object), kept(object));
+        let before = self.store.write().put(key.clone(), now.clone());
         self.note(revision);
-        self.tell(&changes);
+        self.tell(&key, before.as_ref(), Some(&now));
     }
 
-    pub(super) fn remove(&self, object: &K) {
-        let key = Key::of(object);
+    /// The object went; this is what it last was.
+    pub fn remove(&self, object: K) {
+        let revision = Revision::of(object.meta());
+        let (key, last) = (Key::of(&object), kept(object));
         self.store.write().remove(&key);
-        self.note(Revision::of(object.meta()));
-        self.tell(&[change(object, key)]);
+        self.note(revision);
+        self.tell(&key, Some(&last), None);
     }
 
     /// The watch has come this far although nothing changed.
-    pub(super) fn progress(&self, revision: Revision) {
-        self.seen.send_if_modified(|seen| {
-            let later = *seen < Some(revision);
-            if later {
-                *seen = Some(revision);
-            }
-            later
-        });
+    pub fn progress(&self, revision: Revision) {
+        // Whoever waits for an object looks again whenever anything moved, so every step is told.
+        self.seen.send_modify(|seen| *seen = (*seen).max(Some(revision)));
     }
 
     fn note(&self, revision: Option<Revision>) {
@@ -142,37 +142,67 @@ impl<K: Watched> Cache<K> {
         }
     }
 
-    fn tell(&self, changes: &[Change]) {
-        for change in changes {
-            self.subscribers.tell(change);
+    fn tell(&self, key: &Key, before: Option<&Arc<K>>, now: Option<&Arc<K>>) {
+        self.listeners.tell(&Seen::new(&K::kind(&()), key, before, now));
+    }
+
+    fn meets(&self, wait: &Wait) -> bool {
+        match &wait.what {
+            Until::Seen(revision) => self.seen() >= Some(*revision),
+            Until::Leaving { key, uid } => self.store.read().get(key).is_none_or(|object| {
+                object.meta().uid.as_ref() != Some(uid) || object.meta().deletion_timestamp.is_some()
+            }),
         }
     }
 }
 
-/// An object that changes hands concerns both controllers.
-fn put<K: Watched>(store: &mut Store<K>, key: Key, object: K) -> Vec<Change> {
-    let now = change(&object, key.clone());
-    let before = store.put(key.clone(), Arc::new(object)).map(|before| change(&*before, key));
-    before.into_iter().filter(|before| *before != now).chain([now.clone()]).collect()
+/// Who wrote which field is nobody's business here, and is half of what an object weighs.
+fn kept<K: Watched>(mut object: K) -> Arc<K> {
+    object.meta_mut().managed_fields = None;
+    Arc::new(object)
 }
 
-fn change<K: Watched>(object: &K, key: Key) -> Change {
-    let owners = object.meta().owner_references.iter().flatten();
-    let controller = owners.filter(|owner| owner.controller == Some(true)).map(|owner| Controller {
-        kind: owner.kind.clone(),
-        name: owner.name.clone(),
-        uid: owner.uid.clone(),
-    });
-    Change { kind: K::kind(&()).into_owned(), key, controller: controller.into_iter().next() }
+/// Something that a cache does not show yet: what one of our own writes did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// `Pod`
+    pub kind: String,
+    pub what: Until,
 }
 
-/// Waiting for a cache of any kind.
-pub(super) trait Readiness: Send + Sync {
-    fn read_once(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Until {
+    Seen(Revision),
+    /// The object is marked as leaving, or gone. A deletion's answer has no revision to wait for.
+    Leaving {
+        key: Key,
+        uid: String,
+    },
 }
 
-impl<K: Watched> Readiness for Cache<K> {
-    fn read_once(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(self.seen_at_least(Revision::default()))
+/// How far a cache of any kind has come.
+pub(super) trait Progress: Send + Sync {
+    fn kind(&self) -> Cow<'static, str>;
+    fn is_met(&self, wait: &Wait) -> bool;
+    fn until<'a>(&'a self, wait: &'a Wait) -> BoxFuture<'a, ()>;
+    fn seen_at_least(&self, revision: Revision) -> BoxFuture<'_, ()>;
+}
+
+impl<K: Watched> Progress for Cache<K> {
+    fn kind(&self) -> Cow<'static, str> {
+        K::kind(&())
+    }
+
+    fn is_met(&self, wait: &Wait) -> bool {
+        self.meets(wait)
+    }
+
+    fn until<'a>(&'a self, wait: &'a Wait) -> BoxFuture<'a, ()> {
+        // The sender lives in this cache, so waiting can't fail.
+        async move { drop(self.seen.subscribe().wait_for(|_| self.meets(wait)).await) }.boxed()
+    }
+
+    fn seen_at_least(&self, revision: Revision) -> BoxFuture<'_, ()> {
+        async move { drop(self.seen.subscribe().wait_for(|seen| *seen >= Some(revision)).await) }.boxed()
     }
 }

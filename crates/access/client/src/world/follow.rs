@@ -146,7 +146,7 @@ async fn stay<K: Watched>(
     while let Some(event) = events.next().await {
         match event? {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => cache.put(object),
-            WatchEvent::Deleted(object) => cache.remove(&object),
+            WatchEvent::Deleted(object) => cache.remove(object),
             WatchEvent::Bookmark(bookmark) => {
                 if let Some(revision) = Revision::parse(&bookmark.metadata.resource_version) {
                     cache.progress(revision);

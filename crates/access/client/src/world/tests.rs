@@ -134,16 +134,18 @@ async fn a_broken_watch_is_resumed_where_it_was() {
 #[tokio::test]
 async fn what_the_server_forgot_is_read_again_and_differences_are_told() {
     let script = script(vec![Events(&[MAP_A, END_5]), Events(&[MAP_B, GONE]), Stays(&[MAP_B, END_9])]);
-    let mut changes = script.world.changes();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let heard = told.clone();
+    let listener = Arc::new(move |seen: &Seen<'_>| {
+        let there = |object: Option<&ConfigMap>| object.is_some();
+        heard.lock().push((seen.key.to_string(), there(seen.before()), there(seen.now())));
+    });
+    script.world.listen(&listener);
     script.world.watch::<ConfigMap>();
     script.until("the second reading is known", knows(&["b"])).await;
-    let mut told = Vec::new();
-    while let Some(change) = changes.try_next() {
-        told.push(format!("{} {}", change.kind, change.key));
-    }
-    told.sort();
-    told.dedup();
-    assert_eq!(told, ["ConfigMap n/a", "ConfigMap n/b"]);
+    let told = told.lock().clone();
+    let expected = [("n/a", false, true), ("n/b", false, true), ("n/a", true, false)];
+    assert_eq!(told, expected.map(|(key, before, now)| (key.to_owned(), before, now)));
     script.world.catch_up_to::<ConfigMap>(Revision(9)).await.unwrap();
 }
 

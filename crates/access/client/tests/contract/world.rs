@@ -1,9 +1,10 @@
 //! A world over one client, while another client changes things.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
-use kedge_client::{Key, NotReady, Revision, World};
+use kedge_client::{Key, NotReady, Revision, Seen, Until, Wait, World};
 use kedge_clock::Clock;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
@@ -44,18 +45,23 @@ pub(crate) async fn follow(client: Client, writer: Client) {
     assert!(world.cache::<Node>().unwrap().is_empty(), "no nodes, and we know it");
     assert!(world.cache::<ConfigMap>().is_err());
 
-    let mut changes = world.changes();
+    let (teller, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let listener = Arc::new(move |seen: &Seen<'_>| {
+        let controllers: Vec<String> = seen.controllers().map(|owner| owner.uid.clone()).collect();
+        // The test may be over before the world is.
+        let _ =
+            teller.send((seen.kind.to_owned(), seen.key.clone(), controllers, seen.now::<Pod>().is_some()));
+    });
+    world.listen(&listener);
     let made = pods.create(&PostParams::default(), &pod("after", Some("n1"))).await.unwrap();
     let revision = Revision::of(&made.metadata).unwrap();
     within("the new pod was seen", world.catch_up_to::<Pod>(revision)).await.unwrap();
     let key = Key::new("default", "after");
     assert_eq!(world.get::<Pod>(&key).unwrap().unwrap().uid(), made.uid());
-    let change = within("the change was told", changes.next()).await;
-    assert_eq!((change.kind.as_str(), &change.key), ("Pod", &key));
-    assert_eq!(change.controller.unwrap().uid, "set-uid");
+    let change = within("the change was told", told.recv()).await;
+    assert_eq!(change, Some(("Pod".to_owned(), key, vec!["set-uid".to_owned()], true)));
 
-    let names =
-        |pods: Vec<std::sync::Arc<Pod>>| -> Vec<String> { pods.iter().map(|pod| pod.name_any()).collect() };
+    let names = |pods: Vec<Arc<Pod>>| -> Vec<String> { pods.iter().map(|pod| pod.name_any()).collect() };
     assert_eq!(names(cache.owned_by("set-uid")), ["after", "before"]);
     assert_eq!(names(cache.on_node("n1")), ["after"]);
     let labels =
@@ -73,9 +79,12 @@ pub(crate) async fn follow(client: Client, writer: Client) {
     assert_eq!(names(cache.labelled("default", &labels(&[("app", "web")]))), ["after"]);
 
     pods.delete("before", &DeleteParams::default().grace_period(0)).await.unwrap();
-    while cache.get(&Key::new("default", "before")).is_some() {
-        within("the deletion was seen", changes.next()).await;
-    }
+    let gone = Wait {
+        kind: "Pod".to_owned(),
+        what: Until::Leaving { key: Key::new("default", "before"), uid: patched.uid().unwrap() },
+    };
+    within("the deletion was seen", world.catch_up(&gone)).await;
+    assert!(world.has_caught_up(&gone));
     assert_eq!(names(cache.all()), ["after"]);
     assert_eq!(names(cache.labelled("default", &labels(&[("app", "other")]))), [""; 0]);
 }

@@ -1,0 +1,137 @@
+//! Keeps every worker's loop going: what changes goes into its queue, what is due gets a turn, several at a time and never
+//! two for one object. Nothing here is true only in memory: a new engine looks at everything once and goes on from there.
+
+use std::sync::Arc;
+
+use kedge_client::{Key, Seen, World};
+use kedge_clock::Clock;
+use kube::Client;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+use crate::controller::Controller;
+use crate::queue::Queue;
+use crate::turn::{Hand, Next, Outcome, Worker};
+
+/// How many turns of one worker are under way at the same time.
+const PARALLEL: usize = 16;
+
+/// All loops of one process. They end with it.
+pub struct Engine {
+    world: World,
+    client: Client,
+    clock: Clock,
+    workers: Vec<Arc<dyn Worker>>,
+}
+
+impl Engine {
+    pub fn new(world: World, client: Client, clock: Clock) -> Self {
+        Self { world, client, clock, workers: Vec::new() }
+    }
+
+    #[must_use]
+    pub fn with<C: Controller>(self, controller: C) -> Self {
+        let hand = Hand::new(controller, self.world.clone(), self.client.clone(), self.clock.clone());
+        self.with_worker(hand)
+    }
+
+    #[must_use]
+    pub fn with_worker(mut self, worker: Arc<dyn Worker>) -> Self {
+        self.workers.push(worker);
+        self
+    }
+
+    pub fn workers(&self) -> &[Arc<dyn Worker>] {
+        &self.workers
+    }
+
+    /// Runs until it is dropped.
+    pub async fn run(self) {
+        let mut loops = JoinSet::new();
+        for worker in self.workers {
+            loops.spawn(look_after(worker, self.world.clone(), self.clock.clone()));
+        }
+        while loops.join_next().await.is_some() {}
+    }
+}
+
+/// A worker's queue, and how to be woken when it gets something.
+#[derive(Default)]
+struct Desk {
+    queue: Mutex<Queue>,
+    woken: Notify,
+}
+
+async fn look_after(worker: Arc<dyn Worker>, world: World, clock: Clock) {
+    let desk = Arc::new(Desk::default());
+    let listener = {
+        let (desk, worker, world) = (desk.clone(), worker.clone(), world.clone());
+        Arc::new(move |seen: &Seen<'_>| {
+            let keys = worker.wakes(seen, &world);
+            if !keys.is_empty() {
+                let mut queue = desk.queue.lock();
+                keys.into_iter().for_each(|key| queue.add(key));
+                desk.woken.notify_one();
+            }
+        })
+    };
+    world.listen(&listener);
+    worker.watch(&world);
+    world.ready().await;
+    {
+        let mut queue = desk.queue.lock();
+        worker.roots(&world).into_iter().for_each(|key| queue.add(key));
+    }
+    let mut turns = JoinSet::new();
+    loop {
+        let next_moment = {
+            let mut queue = desk.queue.lock();
+            while turns.len() < PARALLEL
+                && let Some(key) = queue.take(clock.now())
+            {
+                turns.spawn(turn(worker.clone(), world.clone(), key));
+            }
+            queue.next_moment()
+        };
+        let due = async {
+            match next_moment {
+                Some(moment) => clock.until(moment).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            Some(ended) = turns.join_next() => {
+                if let Ok((key, next)) = ended {
+                    settle(&worker, &desk, &clock, &key, next);
+                }
+            }
+            () = desk.woken.notified() => {}
+            () = due => {}
+        }
+    }
+}
+
+async fn turn(worker: Arc<dyn Worker>, world: World, key: Key) -> (Key, Next) {
+    let Outcome { waits, next } = worker.turn(&key).await;
+    for wait in &waits {
+        world.catch_up(wait).await;
+    }
+    (key, next)
+}
+
+fn settle(worker: &Arc<dyn Worker>, desk: &Desk, clock: &Clock, key: &Key, next: Next) {
+    let mut queue = desk.queue.lock();
+    match next {
+        Next::Rest => queue.done(key),
+        Next::At(moment) => {
+            queue.done(key);
+            queue.add_at(key.clone(), moment);
+        }
+        Next::Retry(error) => {
+            tracing::debug!(controller = worker.name(), %key, %error, "once more");
+            queue.failed(key, clock.now());
+        }
+    }
+}

@@ -77,7 +77,7 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     }
     let pki = Pki::open(&pki, &settings, listen, clock.clone())?;
     let registry = Registry::start(store.clone(), clock, registry_options(&settings, listen)).await?;
-    let router = kedge_http::router(registry, http_options(&settings, &pki, files)?)?;
+    let router = kedge_http::router(registry, http_options(&settings, &pki, listen, files)?)?;
     let tls = Tls::new(pki.serving.clone(), pki.authority.clients()?)?;
     let server = format!("https://{}", SocketAddr::new(reachable(listen.ip()), listen.port()));
     let kubeconfigs =
@@ -86,9 +86,11 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
 
     admin.write(&pki)?;
     tracing::info!("kedge is ready at {server}; kubeconfig: {}", admin.shown());
+    let upkeep = tokio::spawn(router.clone().upkeep(pki.authority.clone()));
     let renewals = tokio::spawn(async move { pki.keep_fresh(&admin).await });
     serve_until(listener, tls, router, &mut stop).await;
     renewals.abort();
+    upkeep.abort();
     store.close().await;
     tracing::info!("kedge has stopped");
     Ok(())
@@ -156,8 +158,16 @@ fn registry_options(settings: &Settings, listen: SocketAddr) -> kedge_registry::
     }
 }
 
-fn http_options(settings: &Settings, pki: &Pki, files: u64) -> Result<kedge_http::Options, ServerError> {
+fn http_options(
+    settings: &Settings,
+    pki: &Pki,
+    listen: SocketAddr,
+    files: u64,
+) -> Result<kedge_http::Options, ServerError> {
     let mut options = kedge_http::Options::new(pki.signing_key.clone());
+    let outside = if listen.ip().is_unspecified() { outward() } else { None };
+    let outside = outside.unwrap_or_else(|| reachable(listen.ip()));
+    options.address = format!("https://{}", SocketAddr::new(outside, listen.port()));
     options.issuer = format!("https://kubernetes.default.svc.{}", domain(settings));
     let room = u32::try_from(limits::connections(files)).unwrap_or(u32::MAX);
     options.max_connections = options.max_connections.min(room);
@@ -181,7 +191,7 @@ fn reachable(ip: IpAddr) -> IpAddr {
 
 /// Keys and certificates of one server.
 struct Pki {
-    authority: Authority,
+    authority: Arc<Authority>,
     serving: Arc<Serving>,
     admin: Leaf,
     signing_key: String,
@@ -190,7 +200,7 @@ struct Pki {
 
 impl Pki {
     fn open(folder: &Path, settings: &Settings, listen: SocketAddr, clock: Clock) -> Result<Self, PkiError> {
-        let authority = Authority::open(folder, "kedge-ca", &clock)?;
+        let authority = Arc::new(Authority::open(folder, "kedge-ca", &clock)?);
         let names = Names {
             common_name: "kube-apiserver".to_owned(),
             organization: None,

@@ -21,6 +21,8 @@ pub struct Options {
     pub signing_key: String,
     /// What tokens name as their issuer and default audience.
     pub issuer: String,
+    /// Where clients reach this server: `https://10.0.0.1:6443`. Empty: where the issuer says.
+    pub address: String,
     /// Tokens that are good for ever: bootstrap and tests.
     pub static_tokens: HashMap<String, User>,
     pub max_reads_in_flight: usize,
@@ -44,6 +46,7 @@ impl Options {
         Self {
             signing_key,
             issuer: "https://kubernetes.default.svc.cluster.local".to_owned(),
+            address: String::new(),
             static_tokens: HashMap::new(),
             max_reads_in_flight: 400,
             max_writes_in_flight: 200,
@@ -139,6 +142,11 @@ impl Api {
         self.options.max_connections
     }
 
+    /// Where clients reach this server.
+    pub(crate) fn address(&self) -> &str {
+        if self.options.address.is_empty() { &self.options.issuer } else { &self.options.address }
+    }
+
     pub(crate) fn version(&self) -> &Version {
         &self.options.version
     }
@@ -147,9 +155,13 @@ impl Api {
         self.options.static_tokens.get(token).cloned()
     }
 
+    pub(crate) fn allows(&self, user: &User, ask: &Ask<'_>) -> bool {
+        self.rbac.allows(user, ask)
+    }
+
     /// Refuses, in Kubernetes' words, what the user may not do.
     pub(crate) fn allow(&self, user: &User, ask: &Ask<'_>) -> Result<(), Status> {
-        if self.rbac.allows(user, ask) { Ok(()) } else { Err(forbidden(user, ask)) }
+        if self.allows(user, ask) { Ok(()) } else { Err(forbidden(user, ask)) }
     }
 }
 

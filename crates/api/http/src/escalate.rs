@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::api::Api;
 use crate::call::Call;
+use crate::certificates;
 use crate::rbac::{Ask, GROUP, Rule, What, is_master};
 
 #[derive(Clone, Copy)]
@@ -30,6 +31,9 @@ struct Author {
 /// out nor what others write meanwhile can hide anything from it. `None` for what grants nothing.
 pub(crate) fn judge(api: &Arc<Api>, call: &Call) -> Option<Judge> {
     let kind = &call.at.kind;
+    if &*kind.gv.group == certificates::GROUP {
+        return certificates::judge(api, call);
+    }
     if &*kind.gv.group != GROUP || is_master(&call.user) {
         return None;
     }

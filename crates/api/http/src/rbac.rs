@@ -95,6 +95,12 @@ impl Rbac {
         self.index.read().referenced(namespace, binding)
     }
 
+    /// The roles that gather others, each with the rules that it gathers.
+    pub(crate) fn gathered(&self) -> Vec<(String, Vec<Rule>)> {
+        self.catch_up();
+        self.index.read().gathered()
+    }
+
     fn catch_up(&self) {
         let newest = self.store.revision().get();
         if self.current.load(Ordering::Acquire) == newest {

@@ -28,7 +28,7 @@ use crate::call::{Call, Verb};
 use crate::query::Query;
 use crate::rbac::{Ask, What};
 use crate::who::Peer;
-use crate::{content, documents, health, media, metrics, path, rbac, verbs, who};
+use crate::{content, documents, health, impersonate, issuer, media, metrics, path, rbac, verbs, who};
 
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// None if it is known to be empty, as most are.
@@ -62,6 +62,10 @@ impl Router {
     /// Ends every watch, so that connections can be closed; nothing else changes.
     pub fn stop(&self) {
         self.api.stop();
+    }
+
+    pub(crate) fn api(&self) -> &Arc<Api> {
+        &self.api
     }
 
     pub(crate) fn most_connections(&self) -> u32 {
@@ -154,7 +158,7 @@ async fn handle(
     let path = parts.uri.path();
     let query = Query::parse(parts.uri.query());
     let sender = who::authenticate(api, peer, &parts.headers).await?;
-    let user = who::acting(api, sender, &parts.headers)?;
+    let user = impersonate::acting(api, sender, parts, &query)?;
 
     let Some(place) = path::parse(path) else {
         let verb = parts.method.as_str().to_ascii_lowercase();
@@ -235,6 +239,7 @@ async fn document(api: &Api, parts: &Parts, query: &Query) -> Result<Answer, Sta
     }
     match path.trim_end_matches('/') {
         "/version" => return Ok(health::version(api)),
+        "/.well-known/openid-configuration" | "/openid/v1/jwks" => return issuer::answer(api, path),
         "/metrics" => {
             let text = api
                 .metrics()

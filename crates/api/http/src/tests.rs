@@ -7,6 +7,7 @@ mod fuzz;
 mod grants;
 mod objects;
 mod socket;
+mod tokens;
 mod watch;
 
 use bytes::Bytes;

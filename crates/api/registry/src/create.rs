@@ -154,6 +154,7 @@ impl Registry {
             self.inner().allocator.normalise(None, object);
         }
         strategy.prepare_create(object);
+        subresource::signing::author(&at.kind, object, &options.user);
         metadata::date_conditions(object);
         let mut errors = Errors::default();
         metadata::validate(&at.kind, strategy.name_rule(), object, &mut errors);

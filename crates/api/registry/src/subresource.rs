@@ -5,6 +5,7 @@ pub(crate) mod binding;
 pub(crate) mod eviction;
 mod resize;
 pub(crate) mod scale;
+pub(crate) mod signing;
 
 use kedge_kinds::Kind;
 use kedge_kinds::field::{Errors, Path};

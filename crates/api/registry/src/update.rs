@@ -164,7 +164,10 @@ impl Registry {
         let mut errors = Errors::default();
         metadata::validate(&at.kind, strategy.name_rule(), new, &mut errors);
         metadata::validate_update(new, old, &mut errors);
-        match at.subresource.as_deref() {
+        let part = at.subresource.as_deref();
+        subresource::signing::prepare(&at.kind, part, new, old, self.inner().clock.now());
+        subresource::signing::validate(&at.kind, part, new, old, &mut errors);
+        match part {
             None => {
                 if self.inner().allocator.concerns(&at.kind) {
                     self.inner().allocator.normalise(Some(old), new);
@@ -187,6 +190,9 @@ impl Registry {
                 }
                 if matches!(part, "ephemeralcontainers" | "resize") {
                     strategy.validate(new, &mut errors);
+                }
+                if part == "approval" {
+                    strategy.validate_status(new, old, &mut errors);
                 }
                 subresource::validate(part, new, old, &mut errors);
             }

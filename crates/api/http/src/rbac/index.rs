@@ -237,26 +237,37 @@ impl Index {
         }
     }
 
+    pub(crate) fn gathered(&self) -> Vec<(String, Vec<Rule>)> {
+        let gathers = self.cluster_roles.iter().filter(|(_, role)| !role.selects.is_empty());
+        gathers.map(|(name, role)| (name.to_string(), role.rules.to_vec())).collect()
+    }
+
     /// Roles that are selected may be aggregated themselves (`admin` ⊃ `edit` ⊃ `view`), so selection is followed.
+    /// Always in the same order, as it is written down too.
     fn gather(&self, name: &Arc<str>, role: &ClusterRole) -> Arc<[Rule]> {
-        let mut rules: Vec<Rule> = Vec::new();
-        let mut visited = vec![name.clone()];
-        let mut open = vec![role];
-        while let Some(role) = open.pop() {
-            if role.selects.is_empty() {
-                rules.extend(role.own.iter().cloned());
-                continue;
-            }
-            for (name, other) in &self.cluster_roles {
-                if !visited.contains(name)
-                    && role.selects.iter().any(|selector| selector.matches(&other.labels))
-                {
-                    visited.push(name.clone());
-                    open.push(other);
+        let mut rules = Vec::new();
+        self.gather_into(role, &mut vec![name.clone()], &mut rules);
+        rules.into()
+    }
+
+    fn gather_into(&self, role: &ClusterRole, visited: &mut Vec<Arc<str>>, rules: &mut Vec<Rule>) {
+        if role.selects.is_empty() {
+            for rule in &*role.own {
+                if !rules.contains(rule) {
+                    rules.push(rule.clone());
                 }
             }
+            return;
         }
-        rules.into()
+        let is_selected = |other: &ClusterRole| role.selects.iter().any(|one| one.matches(&other.labels));
+        let mut selected: Vec<_> = self.cluster_roles.iter().filter(|(_, other)| is_selected(other)).collect();
+        selected.sort_by(|(one, _), (other, _)| one.cmp(other));
+        for (name, other) in selected {
+            if !visited.contains(name) {
+                visited.push(name.clone());
+                self.gather_into(other, visited, rules);
+            }
+        }
     }
 
     fn rules(&self, role: &RoleRef) -> &[Rule] {

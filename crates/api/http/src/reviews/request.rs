@@ -14,6 +14,10 @@ use crate::token::{Bound, Claims, Private};
 const DEFAULT_SECONDS: i64 = 3600;
 const MIN_SECONDS: i64 = 600;
 const MAX_SECONDS: i64 = 1 << 32;
+/// What the kubelet asks for in old pods' stead: their clients may not read the token again, so it is good for longer
+/// and its late use is remarked on.
+const WARN_ONLY_SECONDS: i64 = 60 * 60 + 7;
+const EXTENDED_SECONDS: i64 = 365 * 24 * 60 * 60;
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
@@ -46,13 +50,20 @@ pub(super) async fn token(
             true => "may not specify a duration less than 10 minutes",
             false => "may not specify a duration larger than 2^32 seconds",
         };
-        return Err(invalid("spec.expirationSeconds", &format!("Invalid value: {seconds}: {why}")));
+        return Err(invalid("", "spec.expirationSeconds", &format!("Invalid value: {seconds}: {why}")));
     }
     let audiences = spec.audiences.filter(|audiences| !audiences.is_empty());
     let audiences = audiences.unwrap_or_else(|| vec![api.tokens().issuer().to_owned()]);
     let account = At { subresource: None, ..call.at.clone() };
     let name = account.name.as_deref().unwrap_or("").to_owned();
     let namespace = account.namespace.as_deref().unwrap_or("").to_owned();
+    for (field, own) in [("name", &name), ("namespace", &namespace)] {
+        let given = object["metadata"][field].as_str().unwrap_or("");
+        if !given.is_empty() && given != own {
+            let why = format!("Invalid value: {given:?}: must match the service account {field} if specified");
+            return Err(invalid(&name, &format!("metadata.{field}"), &why));
+        }
+    }
     let found = find(api, &account).await?;
 
     let now = api.clock().now();
@@ -65,9 +76,13 @@ pub(super) async fn token(
     if let Some(reference) = &spec.bound_object_ref {
         bind(api, &account, reference, &mut private).await?;
     }
+    let ours = audiences.iter().any(|audience| audience == api.tokens().issuer());
+    let extended = private.pod.is_some() && ours && seconds == WARN_ONLY_SECONDS;
+    private.warnafter = extended.then(|| until.as_second());
+    let lasts = if extended { EXTENDED_SECONDS } else { seconds };
     let claims = Claims {
         aud: audiences.clone(),
-        exp: until.as_second(),
+        exp: now.as_second().saturating_add(lasts),
         iat: now.as_second(),
         nbf: now.as_second(),
         iss: api.tokens().issuer().to_owned(),
@@ -103,7 +118,7 @@ async fn bind(api: &Api, account: &At, reference: &Reference, private: &mut Priv
         ("v1", "Secret") => "secrets",
         ("v1", "Node") => "nodes",
         (version, kind) => {
-            let message = format!("cannot bind token to object of type {version}, Kind={kind}");
+            let message = format!("cannot bind token to object of type {}, Kind={kind}", group_version(version));
             return Err(Status::bad_request(message));
         }
     };
@@ -122,7 +137,10 @@ async fn bind(api: &Api, account: &At, reference: &Reference, private: &mut Priv
             "the UID in the bound object reference ({}) does not match the UID in record. The object might have been deleted and then recreated",
             reference.uid
         );
-        return Err(Status::conflict(kind, &reference.name, &why));
+        let message = format!("Operation cannot be fulfilled on {} {:?}: {why}", kind.kind, reference.name);
+        let (name, kind) = (reference.name.clone(), kind.kind.to_string());
+        let details = Details { name, kind, ..Details::default() };
+        return Err(Status::new(409, Reason::Conflict, message).with(details));
     }
     match plural {
         "pods" => {
@@ -157,16 +175,22 @@ async fn node_of(api: &Api, name: &str) -> Bound {
     bound
 }
 
-fn invalid(field: &str, message: &str) -> Status {
+/// As Go writes the version of a kind of the core group.
+fn group_version(version: &str) -> String {
+    if version.contains('/') { version.to_owned() } else { format!("/{version}") }
+}
+
+fn invalid(name: &str, field: &str, message: &str) -> Status {
     let cause = Cause {
         reason: "FieldValueInvalid".to_owned(),
         message: message.to_owned(),
         field: field.to_owned(),
     };
-    let text = format!("TokenRequest.authentication.k8s.io \"\" is invalid: {field}: {message}");
+    let text = format!("TokenRequest.authentication.k8s.io {name:?} is invalid: {field}: {message}");
     Status::new(422, Reason::Invalid, text).with(Details {
         group: "authentication.k8s.io".to_owned(),
         kind: "TokenRequest".to_owned(),
+        name: name.to_owned(),
         causes: vec![cause],
         ..Details::default()
     })

@@ -1,0 +1,70 @@
+//! Who may say what to a CertificateSigningRequest: approving and signing are granted by signer, and nobody asks for an
+//! administrator's certificate by this way.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use kedge_kinds::Status;
+use kedge_pki::Request;
+use kedge_registry::{Judge, User};
+use serde_json::Value;
+
+use crate::api::Api;
+use crate::call::Call;
+use crate::rbac::{Ask, What};
+
+pub(crate) const GROUP: &str = "certificates.k8s.io";
+const CLIENT: &str = "kubernetes.io/kube-apiserver-client";
+
+/// `None` for what nobody has to be asked about.
+pub(crate) fn judge(api: &Arc<Api>, call: &Call) -> Option<Judge> {
+    let kind = call.at.kind.clone();
+    if &*kind.plural != "certificatesigningrequests" {
+        return None;
+    }
+    let (api, user) = (api.clone(), call.user.clone());
+    let subresource = call.at.subresource.clone();
+    Some(Judge::new(move |old, new| {
+        let name = new["metadata"]["name"].as_str().unwrap_or("");
+        let refused = |why: String| Err(Status::forbidden(&kind, name, &why));
+        // Who may decide is asked about what is stored: the write itself cannot move it to another signer.
+        let signer = old.unwrap_or(new)["spec"]["signerName"].as_str().unwrap_or("");
+        match subresource.as_deref() {
+            Some("approval") if !may(&api, &user, "approve", signer) => {
+                refused(format!("user not permitted to approve requests with signerName {signer:?}"))
+            }
+            Some("status") if answered(old, new) && !may(&api, &user, "sign", signer) => {
+                refused(format!("user not permitted to sign requests with signerName {signer:?}"))
+            }
+            None if signer == CLIENT => match Request::parse(&pem(new)) {
+                Err(error) => refused(format!("failed to parse CSR: {error}")),
+                Ok(request) if request.organizations.iter().any(|group| group == "system:masters") => {
+                    refused(format!("use of {CLIENT} signer with system:masters group is not allowed"))
+                }
+                Ok(_) => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }))
+}
+
+fn pem(request: &Value) -> Vec<u8> {
+    STANDARD.decode(request["spec"]["request"].as_str().unwrap_or("")).unwrap_or_default()
+}
+
+fn answered(old: Option<&Value>, new: &Value) -> bool {
+    let old = old.unwrap_or(&Value::Null);
+    ["certificate", "conditions"].iter().any(|field| old["status"][field] != new["status"][field])
+}
+
+/// Whether the user may do this for one signer, or for all of its domain.
+fn may(api: &Api, user: &User, verb: &str, signer: &str) -> bool {
+    let asked = |name: &str| {
+        let what =
+            What::Resource { group: GROUP, resource: "signers", subresource: "", namespace: "", name };
+        api.allows(user, &Ask { verb, what })
+    };
+    let domain = signer.split_once('/').map_or(signer, |(domain, _)| domain);
+    asked(signer) || asked(&format!("{domain}/*"))
+}

@@ -2,7 +2,7 @@
 
 use kedge_kinds::{Cause, Details, Reason, Status};
 use kedge_registry::gate::Remarks;
-use kedge_registry::{FieldValidation, ListQuery, User, VersionMatch, WatchQuery, WriteOptions};
+use kedge_registry::{FieldValidation, Given, ListQuery, User, VersionMatch, WatchQuery, WriteOptions};
 
 /// A request's parameters in their order.
 #[derive(Debug, Default)]
@@ -136,6 +136,10 @@ impl Query {
             dry_run,
             manager: if asked.is_empty() { manager_of(agent) } else { asked.to_owned() },
             validation,
+            given: Given {
+                manager: !asked.is_empty(),
+                validation: self.get("fieldValidation").is_some_and(|asked| !asked.is_empty()),
+            },
             user: user.clone(),
             duplicates: Vec::new(),
             body: None,

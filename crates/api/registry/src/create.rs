@@ -10,12 +10,13 @@ use serde_json::Value;
 
 use crate::admission::{self, Operation};
 use crate::encode::encode;
-use crate::gate::Review;
+use crate::gate::{Memory, Review};
 use crate::merge::managed;
+use crate::quota;
 use crate::registry::{Registry, Written};
 use crate::request::{At, WriteOptions};
 use crate::strategies::strategy;
-use crate::{body, convert, encode, failure, key, metadata, namespaces, object, subresource};
+use crate::{body, convert, custom, encode, failure, key, metadata, namespaces, object, subresource};
 
 /// How often a commit that met a newer state is tried again before the client is told.
 pub(crate) const ATTEMPTS: usize = 64;
@@ -85,7 +86,7 @@ impl Registry {
         let mut object = convert::to_stored(&at.kind, served);
         strategy(&at.kind).default(&mut object);
         // A node reports itself with its first breath.
-        if has_status(at) && &*at.kind.kind != "Node" {
+        if has_status(at) && (&*at.kind.kind != "Node" || at.kind.rules.is_some()) {
             object::carry(
                 object::as_map(&mut object),
                 empty_status(&self.stored_kind(at)).as_ref(),
@@ -164,7 +165,10 @@ impl Registry {
             return Err(Status::invalid(&at.kind, &name, errors.into_causes()));
         }
         warnings.extend(strategy.warnings(object));
-        self.validate(&view, Some(object), None).await?;
+        // Who is refused hears the warnings, too.
+        self.validate(&view, object, None)
+            .await
+            .inspect_err(|_| warnings.drain(..).for_each(|warning| options.remarks.warn(warning)))?;
         Ok(generated)
     }
 
@@ -176,9 +180,11 @@ impl Registry {
         old: Option<&Value>,
         warnings: &mut Vec<String>,
     ) -> Result<(), Status> {
+        let memory = Memory::default();
+        let admission::View { snapshot, at, operation, options } = *view;
         for again in [false, true] {
             admission::mutate(view, object, old, warnings)?;
-            let review = Review { again, ..self.review(view, None, old) };
+            let review = Review { old, again, ..self.asking(snapshot, at, operation, options, &memory) };
             if review.is_free() || !Box::pin(review.mutate(object)).await? {
                 break;
             }
@@ -186,30 +192,19 @@ impl Registry {
         Ok(())
     }
 
-    /// The last look at what is about to be stored, or to go.
+    /// The last look at what is about to be stored.
     pub(crate) async fn validate(
         &self,
         view: &admission::View<'_>,
-        object: Option<&Value>,
+        object: &Value,
         old: Option<&Value>,
     ) -> Result<(), Status> {
-        match (object, old) {
-            (Some(object), old) => admission::validate(view, object, old)?,
-            (None, Some(old)) => admission::delete(view, old)?,
-            (None, None) => {}
-        }
-        let review = self.review(view, object, old);
-        if review.is_free() { Ok(()) } else { Box::pin(review.validate()).await }
-    }
-
-    fn review<'a>(
-        &'a self,
-        view: &admission::View<'a>,
-        object: Option<&'a Value>,
-        old: Option<&'a Value>,
-    ) -> Review<'a> {
+        admission::validate(view, object, old)?;
+        let memory = Memory::default();
         let admission::View { snapshot, at, operation, options } = *view;
-        Review { registry: self, snapshot, at, operation, object, old, options, again: false }
+        let review = self.asking(snapshot, at, operation, options, &memory);
+        let review = Review { object: Some(object), old, ..review };
+        if review.is_free() { Ok(()) } else { Box::pin(review.validate()).await }
     }
 
     async fn commit_new(
@@ -230,28 +225,37 @@ impl Registry {
                 let revision = namespaces::open(&snapshot, &at.kind, &name, namespace)?;
                 txn = txn.check(key::namespace(namespace), Expect::At(revision));
             }
+            if at.kind.rules.is_some() {
+                let revision = custom::open(&snapshot, &at.kind, &name)?;
+                txn = txn.check(custom::key_of(&at.kind)?, Expect::At(revision));
+            }
             let mut attempt = std::borrow::Cow::Borrowed(&object);
             if self.inner().allocator.concerns(&at.kind) {
                 txn = self.inner().allocator.allocate(&snapshot, None, attempt.to_mut(), txn)?;
             }
             failure::too_deep(&attempt)?;
             options.judge(None, &attempt)?;
-            let encoded = encode(&attempt);
+            let encoded = self.encoded(at, &attempt).await?;
             if options.dry_run {
                 if snapshot.get(&key).is_some() {
                     return Err(taken(at, &name, generated.is_some()));
                 }
-                let bytes = self.dry(at, &encoded)?;
+                self.afford(quota::Change { at, old: None, new: Some(&attempt) })?;
+                let bytes = self.dry(at, &attempt, &encoded)?;
                 return Ok(Written { bytes, revision: snapshot.revision(), created: true, warnings });
             }
             let txn =
                 txn.put(key.as_str(), Expect::Absent, Draft::with_revision_at(encoded.bytes, encoded.hole));
-            match self.inner().store.commit(txn).await {
+            let change = quota::Change { at, old: None, new: Some(&attempt) };
+            match self.commit_charged(change, txn).await? {
                 Ok(done) => {
                     let entry = done.entries.into_iter().last().flatten();
                     let entry =
                         entry.ok_or_else(|| Status::internal("the store kept nothing of a new object"))?;
-                    let (bytes, revision) = (self.served(at, &entry)?, entry.modified());
+                    let (bytes, revision) = (self.served(at, &entry).await?, entry.modified());
+                    if at.kind.rules.is_some() {
+                        self.inner().definitions.wrote(&at.kind, revision);
+                    }
                     return Ok(Written { bytes, revision, created: true, warnings });
                 }
                 Err(StoreError::Conflict { key: met, .. }) if met.as_str() == key => match &generated {
@@ -270,7 +274,15 @@ impl Registry {
     }
 
     /// The answer to a write that is only tried.
-    pub(crate) fn dry(&self, at: &At, encoded: &encode::Encoded) -> Result<bytes::Bytes, Status> {
+    pub(crate) fn dry(
+        &self,
+        at: &At,
+        object: &Value,
+        encoded: &encode::Encoded,
+    ) -> Result<bytes::Bytes, Status> {
+        if at.kind.rules.is_some() {
+            return Ok(encode(object).without_revision());
+        }
         if !convert::is_needed(&at.kind) {
             return Ok(encoded.without_revision());
         }
@@ -314,6 +326,9 @@ pub(crate) fn has_status(at: &At) -> bool {
 
 /// The status that a new object has until someone reports one: nothing but what its schema always writes.
 fn empty_status(kind: &Kind) -> Option<Value> {
+    if kind.rules.is_some() {
+        return None;
+    }
     let mut empty = Value::Object(serde_json::Map::new());
     kedge_kinds::check::check(kind.node()?, &mut empty, kedge_kinds::check::Mode::Whole);
     empty.get_mut("status").map(Value::take)

@@ -7,15 +7,16 @@ use kedge_store::{Draft, Expect, Key, StoreError, Txn};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::admission::{Operation, View};
+use crate::admission::{self, Operation, View};
 use crate::create::ATTEMPTS;
 use crate::encode::{encode, plain};
 use crate::list::{Items, List};
+use crate::quota;
 use crate::registry::Registry;
 use crate::request::{At, DeleteOptions, ListQuery, Propagation, WriteOptions};
 use crate::strategies::strategy;
-use crate::update::{Live, live};
-use crate::{failure, key, metadata, object};
+use crate::update::Live;
+use crate::{custom, failure, key, metadata, object};
 
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
@@ -53,16 +54,30 @@ impl Registry {
         delete: &DeleteOptions,
         options: &WriteOptions,
     ) -> Result<Deleted, Status> {
+        self.remove(at, delete, options, true).await
+    }
+
+    /// `ask`: whether the gates have a word. They had it already where the deletion follows from something else.
+    pub(crate) async fn remove(
+        &self,
+        at: &At,
+        delete: &DeleteOptions,
+        options: &WriteOptions,
+        ask: bool,
+    ) -> Result<Deleted, Status> {
         let name = at.name.as_deref().unwrap_or_default();
         let mut snapshot = self.inner().store.latest().await.map_err(failure::status)?;
         for _ in 0..ATTEMPTS {
-            let live = live(&snapshot, at)?.ok_or_else(|| Status::not_found(&at.kind, name))?;
+            let live = self.live_in(&snapshot, at).await?.ok_or_else(|| Status::not_found(&at.kind, name))?;
             self.expected(at, &live, delete)?;
             if is_namespace(&at.kind) && IMMORTAL.contains(&name) {
                 return Err(Status::forbidden(&at.kind, name, "this namespace may not be deleted"));
             }
             let view = View { snapshot: &snapshot, at, operation: Operation::Delete, options };
-            self.validate(&view, None, Some(&live.object)).await?;
+            admission::delete(&view, &live.object)?;
+            if ask {
+                self.admit_deletion(&snapshot, at, &live.object, delete, options).await?;
+            }
             let step = step(&at.kind, &live.object, delete, self.inner().clock.now());
             match self.take(at, &live, step, options).await? {
                 Ok(deleted) => return Ok(deleted),
@@ -121,11 +136,11 @@ impl Registry {
         let now = live.entry.modified();
         let (txn, removed, last) = match step {
             Step::Nothing => {
-                let bytes = self.served(at, &live.entry)?;
+                let bytes = self.served(at, &live.entry).await?;
                 return Ok(Ok(Deleted { bytes, revision: now, still_there: true }));
             }
             Step::Mark(object) => {
-                let encoded = encode(&object);
+                let encoded = self.encoded(at, &object).await?;
                 let draft = Draft::with_revision_at(encoded.bytes, encoded.hole);
                 (Txn::new().put(live.key.as_str(), expect, draft), false, object)
             }
@@ -140,7 +155,8 @@ impl Registry {
         let revision = if options.dry_run {
             now
         } else {
-            match self.inner().store.commit(txn).await {
+            let change = quota::Change { at, old: Some(&live.object), new: Some(&last).filter(|_| !removed) };
+            match self.commit_charged(change, txn).await? {
                 Ok(done) => done.revision,
                 Err(StoreError::Conflict { key, found, .. }) => return Ok(Err((key, found))),
                 Err(error) => return Err(failure::status(error)),
@@ -176,8 +192,17 @@ impl Registry {
         let targets = found.iter().map(|(key, _)| (target(key), delete.clone())).collect();
         let gone = self.delete_each(targets, options).await?;
         let shown = found.iter().zip(gone).filter(|(_, gone)| *gone);
-        let items: Result<Vec<Bytes>, Status> = shown.map(|((_, entry), _)| self.served(at, entry)).collect();
-        Ok(List { revision, continue_token: String::new(), remaining: None, items: Items::ready(items?) })
+        let shown: Vec<_> = shown.map(|((_, entry), _)| (entry.clone(), entry.modified())).collect();
+        let items = if at.kind.rules.is_some() {
+            self.served_all(at, &shown).await?
+        } else {
+            let mut items = Vec::with_capacity(shown.len());
+            for (entry, _) in &shown {
+                items.push(self.served(at, entry).await?);
+            }
+            items
+        };
+        Ok(List { revision, continue_token: String::new(), remaining: None, items: Items::ready(items) })
     }
 
     /// Deletes many at once, because each waits for the disk. Says of each whether it was this call that did it.
@@ -214,6 +239,10 @@ fn step(kind: &Kind, old: &Value, delete: &DeleteOptions, now: Timestamp) -> Ste
     let marked = set_dependents(kind, &mut new, delete.propagation);
     if is_namespace(kind) {
         return namespace_step(new, old, now);
+    }
+    if is_definition(kind) && !Meta::of(old).is_leaving() {
+        custom::mark(&mut new, now);
+        return Step::Mark(new);
     }
     if is_graceful(kind) {
         match grace(kind, &mut new, old, delete, now) {
@@ -327,6 +356,10 @@ fn set_dependents(kind: &Kind, object: &mut Value, asked: Option<Propagation>) -
 
 fn is_graceful(kind: &Kind) -> bool {
     &*kind.kind == "Pod" && kind.gv.group.is_empty()
+}
+
+fn is_definition(kind: &Kind) -> bool {
+    &*kind.kind == "CustomResourceDefinition" && &*kind.gv.group == "apiextensions.k8s.io"
 }
 
 pub(crate) fn is_namespace(kind: &Kind) -> bool {

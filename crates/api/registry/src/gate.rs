@@ -1,24 +1,27 @@
 //! Admission that lives outside the registry: webhooks and policies, which take their time. The registry asks its gates about
 //! every write, behind its own plugins; it knows nothing of how they answer.
 
+mod ask;
+mod attributes;
+
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use kedge_kinds::Status;
-use kedge_kinds::check::{Mode, check};
 use kedge_store::Snapshot;
 use parking_lot::Mutex;
 use serde_json::Value;
 
 pub use crate::admission::Operation;
-use crate::convert;
 use crate::registry::Registry;
-use crate::request::{At, WriteOptions};
-use crate::strategies::strategy;
+use crate::request::{At, DeleteOptions, WriteOptions};
 
-/// What a gate is asked about. Objects are in the version of the request.
+/// What a gate is asked about. Objects are in the version of the request, and are what the client of this resource sees:
+/// a Scale, a Binding or an Eviction where the subresource speaks that, the options of a connection.
+#[derive(Clone, Copy)]
 pub struct Review<'a> {
     pub registry: &'a Registry,
     /// The state that the write comes into.
@@ -30,8 +33,29 @@ pub struct Review<'a> {
     /// What is stored now: absent in a creation.
     pub old: Option<&'a Value>,
     pub options: &'a WriteOptions,
+    /// How it is to go, in a deletion.
+    pub delete: Option<&'a DeleteOptions>,
     /// The second round, after some gate changed the object.
     pub again: bool,
+    /// What gates keep between the two rounds.
+    pub memory: &'a Memory,
+}
+
+/// What the gates remember of one write. Each remembers values of its own types.
+#[derive(Default)]
+pub struct Memory(Mutex<Vec<Box<dyn Any + Send>>>);
+
+impl Memory {
+    /// Takes out what was kept of this type.
+    pub fn recall<T: Any + Send>(&self) -> Option<T> {
+        let mut kept = self.0.lock();
+        let at = kept.iter().position(|value| value.is::<T>())?;
+        kept.swap_remove(at).downcast().ok().map(|value| *value)
+    }
+
+    pub fn keep<T: Any + Send>(&self, value: T) {
+        self.0.lock().push(Box::new(value));
+    }
 }
 
 /// In the order in which they stand in `Options::gates`.
@@ -45,6 +69,11 @@ pub trait Gate: fmt::Debug + Send + Sync {
         review: &'a Review<'a>,
         object: &'a mut Value,
     ) -> BoxFuture<'a, Result<bool, Status>>;
+
+    /// Has the same word as `mutate` where there is nothing to change: before a deletion or a connection is validated.
+    fn consult<'a>(&'a self, _review: &'a Review<'a>) -> BoxFuture<'a, Result<(), Status>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 
     /// Refuses what would be stored, or lets it be.
     fn validate<'a>(&'a self, review: &'a Review<'a>) -> BoxFuture<'a, Result<(), Status>>;
@@ -80,52 +109,5 @@ impl Remarks {
 
     pub fn annotations(&self) -> BTreeMap<String, String> {
         self.0.lock().annotations.clone()
-    }
-}
-
-impl Review<'_> {
-    fn gates(&self) -> impl Iterator<Item = &dyn Gate> {
-        self.registry.options().gates.iter().map(|gate| &**gate).filter(|gate| gate.concerns(self))
-    }
-
-    /// Nobody outside has anything to say about this write.
-    pub(crate) fn is_free(&self) -> bool {
-        self.gates().next().is_none()
-    }
-
-    /// Asks every gate that may change the object, which is in the stored version. True if one did.
-    pub(crate) async fn mutate(&self, object: &mut Value) -> Result<bool, Status> {
-        let kind = &self.at.kind;
-        let converted = self.old.filter(|_| convert::is_needed(kind)).cloned();
-        let converted = converted.map(|old| convert::to_served(kind, old));
-        let review = Review { object: None, old: converted.as_ref().or(self.old), ..*self };
-        let mut served = convert::to_served(kind, std::mem::take(object));
-        let mut changed = false;
-        for gate in review.gates() {
-            changed |= gate.mutate(&review, &mut served).await?;
-        }
-        if changed && let Some(node) = kind.node() {
-            check(node, &mut served, Mode::Whole);
-        }
-        *object = convert::to_stored(kind, served);
-        if changed {
-            strategy(kind).default(object);
-        }
-        Ok(changed)
-    }
-
-    /// Asks every gate whether this may be; objects are in the stored version.
-    pub(crate) async fn validate(&self) -> Result<(), Status> {
-        let kind = &self.at.kind;
-        let serve = |object: Option<&Value>| {
-            object.filter(|_| convert::is_needed(kind)).map(|object| convert::to_served(kind, object.clone()))
-        };
-        let (object, old) = (serve(self.object), serve(self.old));
-        let review =
-            Review { object: object.as_ref().or(self.object), old: old.as_ref().or(self.old), ..*self };
-        for gate in review.gates() {
-            gate.validate(&review).await?;
-        }
-        Ok(())
     }
 }

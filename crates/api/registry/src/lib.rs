@@ -8,6 +8,7 @@ mod bootstrap;
 pub mod catalog;
 mod convert;
 mod create;
+mod custom;
 mod delete;
 mod doors;
 mod encode;
@@ -20,6 +21,7 @@ mod metadata;
 mod namespaces;
 mod object;
 mod patch;
+mod quota;
 mod registry;
 pub mod request;
 mod selection;
@@ -39,7 +41,7 @@ pub use doors::Doors;
 pub use list::{Items, List};
 pub use registry::{Found, Options, Registry, Written};
 pub use request::{
-    At, DeleteOptions, FieldValidation, Judge, ListQuery, Patch, Propagation, User, VersionMatch, WatchQuery,
+    At, DeleteOptions, FieldValidation, Given, Judge, ListQuery, Patch, Propagation, User, VersionMatch, WatchQuery,
     WriteOptions,
 };
 pub use strategy::Strategy;

@@ -43,6 +43,7 @@ pub struct WriteOptions {
     /// `fieldManager`, or what the user agent says before its first `/`.
     pub manager: String,
     pub validation: FieldValidation,
+    pub given: Given,
     pub user: User,
     /// What the decoder says of keys that it saw twice: `duplicate field "spec.replicas"`.
     pub duplicates: Vec<String>,
@@ -52,6 +53,13 @@ pub struct WriteOptions {
     pub judge: Option<Judge>,
     /// What admission has to say besides yes or no.
     pub remarks: Remarks,
+}
+
+/// Which of the options the client named itself, for those who are shown them as they came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    pub manager: bool,
+    pub validation: bool,
 }
 
 type Verdict = dyn Fn(Option<&Value>, &Value) -> Result<(), Status> + Send + Sync;

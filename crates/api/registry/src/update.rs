@@ -8,22 +8,26 @@ use serde_json::Value;
 use crate::admission::{self, Operation};
 use crate::create::{ATTEMPTS, has_status};
 use crate::encode::{Encoded, encode};
-use crate::registry::{Registry, Written, parse};
+use crate::quota;
+use crate::registry::{Registry, Written};
 use crate::request::{At, WriteOptions};
 use crate::strategies::strategy;
 use crate::{body, convert, failure, key, metadata, object, subresource};
+
+/// How often a change of a quota is tried before it is tried alone.
+const PATIENCE: usize = 3;
 
 /// The object as it lies in the store.
 pub(crate) struct Live {
     pub(crate) key: String,
     pub(crate) entry: Entry,
-    /// In the stored version.
+    /// In the stored version; of a custom kind in that of the request.
     pub(crate) object: Value,
 }
 
 /// What becomes of the object.
 pub(crate) struct Outcome {
-    /// In the stored version.
+    /// In the same version as the live one.
     pub(crate) object: Value,
     pub(crate) warnings: Vec<String>,
 }
@@ -61,9 +65,16 @@ impl Registry {
         Ok(Written { warnings, ..written })
     }
 
+    pub(crate) async fn live_in(&self, snapshot: &Snapshot, at: &At) -> Result<Option<Live>, Status> {
+        let key = key::object(&at.kind, at.namespace.as_deref(), at.name.as_deref().unwrap_or_default());
+        let Some(entry) = snapshot.get(&key).cloned() else { return Ok(None) };
+        let object = self.object(at, &entry).await?;
+        Ok(Some(Live { key, entry, object }))
+    }
+
     pub(crate) async fn live(&self, at: &At) -> Result<Option<Live>, Status> {
         let snapshot = self.inner().store.latest().await.map_err(failure::status)?;
-        live(&snapshot, at)
+        self.live_in(&snapshot, at).await
     }
 
     /// The writer's revision and uid, where it names them, must be the object's.
@@ -134,8 +145,14 @@ impl Registry {
     ) -> Result<Written, Status> {
         let name = at.name.as_deref().unwrap_or_default();
         let mut snapshot = self.inner().store.latest().await.map_err(failure::status)?;
-        for _ in 0..ATTEMPTS {
-            let live = live(&snapshot, at)?.ok_or_else(|| Status::not_found(&at.kind, name))?;
+        let mut alone = None;
+        for attempt in 0..ATTEMPTS {
+            if attempt == PATIENCE && quota::is_quota(&at.kind) {
+                // Every write in its namespace changes a quota, too: it would never get its turn.
+                alone = Some(self.inner().quotas.alone(at.namespace.as_deref().unwrap_or_default()).await);
+                snapshot = self.inner().store.latest().await.map_err(failure::status)?;
+            }
+            let live = self.live_in(&snapshot, at).await?.ok_or_else(|| Status::not_found(&at.kind, name))?;
             let Outcome { mut object, mut warnings } = decide(&live, &snapshot)?;
             self.admit(&snapshot, at, &live, &mut object, options, &mut warnings).await?;
             match self.commit_change(&snapshot, at, &live, object, options).await? {
@@ -145,6 +162,7 @@ impl Registry {
             }
             snapshot = self.inner().store.snapshot();
         }
+        drop(alone);
         Err(Status::conflict(&at.kind, name, failure::MODIFIED))
     }
 
@@ -174,9 +192,12 @@ impl Registry {
                 }
                 strategy.prepare_update(new, old);
                 if strategy.counts_generations() {
-                    metadata::count_generation(new, old);
+                    metadata::count_generation(&at.kind, new, old);
                 }
-                strategy.validate(new, &mut errors);
+                // A custom kind judges a change as a whole: what was wrong before it may stay.
+                if at.kind.rules.is_none() {
+                    strategy.validate(new, &mut errors);
+                }
                 strategy.validate_update(new, old, &mut errors);
             }
             Some("status") => {
@@ -186,7 +207,10 @@ impl Registry {
             Some(part) => {
                 // Being given a node is not a change of what the pod's author asked for.
                 if strategy.counts_generations() && part != "binding" {
-                    metadata::count_generation(new, old);
+                    metadata::count_generation(&at.kind, new, old);
+                }
+                if at.kind.rules.is_some() {
+                    strategy.validate_update(new, old, &mut errors);
                 }
                 if matches!(part, "ephemeralcontainers" | "resize") {
                     strategy.validate(new, &mut errors);
@@ -204,7 +228,7 @@ impl Registry {
         if at.subresource.is_none() && strategy.warns_again(new, old) {
             warnings.extend(strategy.warnings(new));
         }
-        self.validate(&view, Some(new), Some(old)).await
+        self.validate(&view, new, Some(old)).await
     }
 
     /// Writes the changed object, or removes it if it only waited for this change. The inner error is what it ran into.
@@ -228,23 +252,30 @@ impl Registry {
         }
         failure::too_deep(&object)?;
         options.judge(Some(&live.object), &object)?;
-        let encoded = encode(&object);
+        let encoded = self.encoded(at, &object).await?;
+        if options.dry_run {
+            self.afford(quota::Change { at, old: Some(&live.object), new: Some(&object) })?;
+        }
         if options.dry_run || (!done && encoded.equals(live.entry.bytes(), live.entry.modified().get())) {
-            return Ok(Ok((self.unwritten(at, live, &encoded)?, live.entry.modified())));
+            return Ok(Ok((self.unwritten(at, live, &object, &encoded)?, live.entry.modified())));
         }
         let draft = Draft::with_revision_at(encoded.bytes.clone(), encoded.hole);
         let txn = match done {
             true => txn.delete(live.key.as_str(), expect),
             false => txn.put(live.key.as_str(), expect, draft),
         };
-        match self.inner().store.commit(txn).await {
+        let change = quota::Change { at, old: Some(&live.object), new: Some(&object).filter(|_| !done) };
+        match self.commit_charged(change, txn).await? {
             Ok(committed) => {
                 let revision = committed.revision;
                 let entry = committed.entries.into_iter().last().flatten().filter(|_| !done);
                 let bytes = match entry {
-                    Some(entry) => self.served(at, &entry)?,
-                    None => self.unwritten(at, live, &encoded)?,
+                    Some(entry) => self.served(at, &entry).await?,
+                    None => self.unwritten(at, live, &object, &encoded)?,
                 };
+                if at.kind.rules.is_some() {
+                    self.inner().definitions.wrote(&at.kind, revision);
+                }
                 if done {
                     self.removed(at);
                 }
@@ -256,8 +287,17 @@ impl Registry {
     }
 
     /// The answer where nothing new was stored: the object as it would be, at the revision that it has.
-    fn unwritten(&self, at: &At, live: &Live, encoded: &Encoded) -> Result<bytes::Bytes, Status> {
+    fn unwritten(
+        &self,
+        at: &At,
+        live: &Live,
+        object: &Value,
+        encoded: &Encoded,
+    ) -> Result<bytes::Bytes, Status> {
         let revision = live.entry.modified().get();
+        if at.kind.rules.is_some() {
+            return Ok(encode(object).with_revision(revision));
+        }
         if !convert::is_needed(&at.kind) {
             return Ok(encoded.with_revision(revision));
         }
@@ -275,12 +315,6 @@ impl Registry {
 
 type Met = (kedge_store::Key, Option<kedge_store::Revision>);
 
-pub(crate) fn live(snapshot: &Snapshot, at: &At) -> Result<Option<Live>, Status> {
-    let key = key::object(&at.kind, at.namespace.as_deref(), at.name.as_deref().unwrap_or_default());
-    let Some(entry) = snapshot.get(&key).cloned() else { return Ok(None) };
-    let object = parse(&entry)?;
-    Ok(Some(Live { key, entry, object }))
-}
 
 #[cfg(test)]
 mod tests;

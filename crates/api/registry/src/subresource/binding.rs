@@ -20,7 +20,9 @@ pub(crate) async fn create(
         catalog.by_kind("", "v1", "Binding").ok_or_else(|| Status::internal("bindings are not served"))?;
     let mut warnings = Vec::new();
     // Its labels and annotations become the pod's, so they must be what labels and annotations are.
-    let binding = body::accept(&At { kind: kind.clone(), ..at.clone() }, binding, options, &mut warnings)?;
+    let mut binding =
+        body::accept(&At { kind: kind.clone(), ..at.clone() }, binding, options, &mut warnings)?;
+    registry.admit_sent(at, &mut binding, options).await?;
     let sent = object::meta_text(&binding, "name");
     let name = at.name.as_deref().unwrap_or(sent);
     if !sent.is_empty() && sent != name {

@@ -19,7 +19,7 @@ const DISRUPTED_MAX: usize = 2000;
 pub(crate) async fn create(
     registry: &Registry,
     at: &At,
-    eviction: Value,
+    mut eviction: Value,
     options: &WriteOptions,
 ) -> Result<Written, Status> {
     let name = at.name.as_deref().unwrap_or_default();
@@ -27,6 +27,7 @@ pub(crate) async fn create(
     if !sent.is_empty() && sent != name {
         return Err(Status::bad_request("name in URL does not match name in Eviction object"));
     }
+    registry.admit_sent(at, &mut eviction, options).await?;
     let (delete, tried) = asked(&eviction)?;
     let options = &WriteOptions { dry_run: options.dry_run || tried, ..options.clone() };
     let pod_at = At { subresource: None, ..at.clone() };
@@ -34,7 +35,7 @@ pub(crate) async fn create(
     if !is_free(&live.object) {
         spend(registry, at, &live, options).await?;
     }
-    let deleted = registry.delete(&pod_at, &delete, options).await?;
+    let deleted = registry.remove(&pod_at, &delete, options, false).await?;
     let success =
         json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
     Ok(Written {

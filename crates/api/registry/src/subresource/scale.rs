@@ -1,7 +1,9 @@
-//! `scale`: the number of replicas of four kinds, seen as one small object.
+//! `scale`: the number of replicas of four kinds, and of the custom ones that say where theirs is, seen as one small
+//! object.
 
 use kedge_kinds::field::{Errors, Path};
-use kedge_kinds::{Details, Reason, Status};
+use kedge_kinds::kind::ScalePaths;
+use kedge_kinds::{Details, Kind, Reason, Status};
 use serde_json::{Value, json};
 
 use crate::merge;
@@ -20,7 +22,16 @@ pub(crate) fn of(at: &At, name: &str, object: &Value) -> Result<Value, Status> {
         .into_iter()
         .filter_map(|field| Some((field.to_owned(), object::meta(object, field)?.clone())))
         .collect();
-    let count = |part: &str| object::at(object, &[part, "replicas"]).and_then(Value::as_i64);
+    let paths = paths(&at.kind);
+    let count = |part: &str| match (paths, part) {
+        (Some(paths), "spec") => object.pointer(&paths.spec_replicas).and_then(Value::as_i64),
+        (Some(paths), _) => object.pointer(&paths.status_replicas).and_then(Value::as_i64),
+        (None, part) => object::at(object, &[part, "replicas"]).and_then(Value::as_i64),
+    };
+    if let Some(paths) = paths.filter(|_| count("spec").is_none()) {
+        let field = paths.spec_replicas.replace('/', ".");
+        return Err(Status::internal(format!("the spec replicas field {field:?} does not exist")));
+    }
     let mut status = json!({"replicas": count("status").unwrap_or(0)});
     let selector = selector(at, object);
     if !selector.is_empty() {
@@ -101,13 +112,32 @@ fn scaled(
             "Scale in version \"v1\" cannot be handled as a Scale: spec.replicas is no number",
         ));
     };
-    if count < 0 {
+    // What may stand at the place of a custom kind's number is for its definition to say.
+    if count < 0 && paths(&at.kind).is_none() {
         return Err(below_nothing(at, &replicas));
     }
     let mut new = live.object.clone();
-    object::map_mut(&mut new, "spec").insert("replicas".to_owned(), count.into());
+    put(&at.kind, &mut new, scale);
     registry.own(at, &mut new, Some(&live.object), options, Some("scale"));
     Ok(Outcome { object: new, warnings: Vec::new() })
+}
+
+/// Takes over into an object what somebody changed in its Scale.
+pub(crate) fn put(kind: &Kind, object: &mut Value, scale: &Value) {
+    let replicas = object::at(scale, &["spec", "replicas"]).cloned().unwrap_or_else(|| 0.into());
+    match kind.rules.as_ref().and_then(|rules| rules.scale()) {
+        Some(paths) => {
+            let mut keys: Vec<&str> = paths.spec_replicas.split('/').skip(1).collect();
+            let Some(last) = keys.pop() else { return };
+            let parent = keys.iter().fold(object, |value, key| {
+                object::as_map(value).entry(*key).or_insert_with(|| json!({}))
+            });
+            object::as_map(parent).insert(last.to_owned(), replicas);
+        }
+        None => {
+            object::map_mut(object, "spec").insert("replicas".to_owned(), replicas);
+        }
+    }
 }
 
 fn below_nothing(at: &At, replicas: &Value) -> Status {
@@ -132,8 +162,17 @@ fn answer(at: &At, name: &str, written: Written) -> Result<Written, Status> {
     Ok(Written { bytes: encode::plain(&scale), ..written })
 }
 
+/// Where a custom kind has its numbers.
+fn paths(kind: &Kind) -> Option<&ScalePaths> {
+    kind.rules.as_ref().and_then(|rules| rules.scale())
+}
+
 /// The selector as text, as autoscalers and `kubectl` read it.
 fn selector(at: &At, object: &Value) -> String {
+    if let Some(paths) = paths(&at.kind) {
+        let found = paths.selector.as_ref().and_then(|path| object.pointer(path));
+        return found.and_then(Value::as_str).unwrap_or_default().to_owned();
+    }
     let selector = object::at(object, &["spec", "selector"]);
     if &*at.kind.kind == "ReplicationController" {
         return equalities(selector).join(",");

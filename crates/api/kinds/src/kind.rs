@@ -65,6 +65,11 @@ pub trait Rules: fmt::Debug + Send + Sync {
     /// What is wrong with an object, its change from `old` included.
     fn validate(&self, object: &Value, old: Option<&Value>, errors: &mut Errors);
 
+    /// What is wrong with an object of which only the status was written.
+    fn validate_status(&self, object: &Value, old: &Value, errors: &mut Errors) {
+        self.validate(object, Some(old), errors);
+    }
+
     /// Where the kind's `scale` finds its numbers, if it has one.
     fn scale(&self) -> Option<&ScalePaths>;
 
@@ -82,6 +87,16 @@ pub trait Rules: fmt::Debug + Send + Sync {
 
     /// The schema of one object as OpenAPI v2 publishes it, which can say less.
     fn openapi_v2(&self) -> Value;
+
+    /// What users of a version that is to go are told.
+    fn deprecation(&self) -> Option<&str> {
+        None
+    }
+
+    /// An object that was written at this revision, in this version, is already as these rules would leave it.
+    fn is_settled(&self, _revision: u64) -> bool {
+        false
+    }
 }
 
 /// JSON pointers into the object.

@@ -201,9 +201,14 @@ impl<'s> Node<'s> {
     pub fn key(&self, name: &str) -> Option<Node<'s>> {
         match self.place {
             Place::Object(object) => {
-                let at = object.fields.binary_search_by(|field| (*field.name).cmp(name)).ok()?;
-                let field = object.fields.get(at)?;
-                Some(Node::of(self.schemas, &field.shape, Some(field)))
+                match object.fields.binary_search_by(|field| (*field.name).cmp(name)) {
+                    Ok(at) => {
+                        let field = object.fields.get(at)?;
+                        Some(Node::of(self.schemas, &field.shape, Some(field)))
+                    }
+                    Err(_) if object.open => Some(Node::of(self.schemas, &Shape::Any, None)),
+                    Err(_) => None,
+                }
             }
             Place::Shape(Shape::Map(value)) => Some(Node::of(self.schemas, value, None)),
             Place::Shape(Shape::Any) => Some(*self),

@@ -1,0 +1,23 @@
+//! What a CustomResourceDefinition means: the kinds that it defines, how their objects are pruned, filled in and judged, and
+//! what is wrong with a definition itself. Pure functions: no store, no clock, no socket.
+
+mod correlate;
+mod defaults;
+mod definition;
+mod embedded;
+mod formats;
+mod lists;
+mod openapi;
+mod pattern;
+mod place;
+mod prune;
+mod read;
+mod rules;
+mod scale;
+mod schema;
+mod shapes;
+mod validate;
+
+pub use definition::compile;
+pub use openapi::name as openapi_name;
+pub use shapes::outline;

@@ -1,6 +1,8 @@
 //! Carries a plan out, step by step, and says what has to be seen before the next plan. Knows the API's answers, no
 //! controller.
 
+use std::collections::HashMap;
+
 use futures::future::join_all;
 use http::Request;
 use http::header::CONTENT_TYPE;
@@ -52,6 +54,8 @@ pub(crate) struct Done {
 
 pub(crate) async fn carry_out(client: &Client, recorder: &Recorder, actions: &[Action]) -> Done {
     let mut done = Done::default();
+    // What an earlier step of the same plan made of an object; the plan knows it as it was before.
+    let mut moved: HashMap<String, String> = HashMap::new();
     let mut rest = actions;
     while let Some(first) = rest.first() {
         let together = if first.is_creation() {
@@ -70,10 +74,17 @@ pub(crate) async fn carry_out(client: &Client, recorder: &Recorder, actions: &[A
             let (some, others) = now.split_at(batch.min(now.len()));
             now = others;
             batch = (batch * 2).min(AT_ONCE);
-            let under_way: Vec<_> = some.iter().map(|action| one(client, recorder, action)).collect();
-            for result in join_all(under_way).await {
+            let under_way: Vec<_> = some.iter().map(|action| one(client, recorder, action, &moved)).collect();
+            for (action, result) in some.iter().zip(join_all(under_way).await) {
                 match result {
-                    Ok(wait) => done.waits.extend(wait),
+                    Ok(wait) => {
+                        if let (Action::Change { target, .. }, Some(Until::Seen(revision))) =
+                            (action, wait.as_ref().map(|wait| &wait.what))
+                        {
+                            moved.insert(target.uid.clone(), revision.0.to_string());
+                        }
+                        done.waits.extend(wait);
+                    }
                     Err(error) => done.error = Some(worse(done.error.take(), error)),
                 }
             }
@@ -101,7 +112,12 @@ fn worse(before: Option<TurnError>, now: TurnError) -> TurnError {
     }
 }
 
-async fn one(client: &Client, recorder: &Recorder, action: &Action) -> Result<Option<Wait>, TurnError> {
+async fn one(
+    client: &Client,
+    recorder: &Recorder,
+    action: &Action,
+    moved: &HashMap<String, String>,
+) -> Result<Option<Wait>, TurnError> {
     let sent = match action {
         Action::Create { resource, namespace, object } => {
             let answer = send(client, "POST", &resource.path(namespace, None), object).await;
@@ -115,7 +131,8 @@ async fn one(client: &Client, recorder: &Recorder, action: &Action) -> Result<Op
             }
             let mut patch = patch.clone();
             patch["metadata"]["uid"] = target.uid.clone().into();
-            patch["metadata"]["resourceVersion"] = target.revision.clone().into();
+            let revision = moved.get(&target.uid).unwrap_or(&target.revision);
+            patch["metadata"]["resourceVersion"] = revision.clone().into();
             let answer = send(client, "PATCH", &path, &patch).await;
             answer.map(|answer| answer.seen(&target.resource.kind))
         }

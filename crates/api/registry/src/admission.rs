@@ -3,6 +3,7 @@
 
 mod ingress_class;
 mod lifecycle;
+mod limit_ranger;
 mod pod_security;
 mod priority;
 mod runtime_class;
@@ -61,10 +62,11 @@ pub(crate) trait Plugin: Sync {
     }
 }
 
-/// In the order in which they run, which is Kubernetes' own. LimitRanger belongs between `lifecycle` and
-/// `service_account`, ResourceQuota and webhooks behind everything else.
-const PLUGINS: [&dyn Plugin; 9] = [
+/// In the order in which they run, which is Kubernetes' own. Gates come behind them, quotas behind everything else, in
+/// the transaction itself.
+const PLUGINS: &[&dyn Plugin] = &[
     &lifecycle::NamespaceLifecycle,
+    &limit_ranger::LimitRanger,
     &service_account::ServiceAccount,
     &pod_security::PodSecurity,
     &tolerations::DefaultTolerationSeconds,

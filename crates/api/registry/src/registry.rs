@@ -15,6 +15,7 @@ use crate::authorizer::Authorizer;
 use crate::catalog::Catalog;
 use crate::gate::Gate;
 use crate::list::Pins;
+use crate::quota::{self, Quotas};
 use crate::request::At;
 use crate::services::Allocator;
 use crate::{bootstrap, convert, encode, failure, key, namespaces, subresource};
@@ -30,6 +31,8 @@ pub struct Options {
     pub api_address: Option<(IpAddr, u16)>,
     /// Finishes namespaces that are being deleted and gives each its default ServiceAccount.
     pub namespace_worker: bool,
+    /// Counts what is used under quotas that are new, were changed or may be wrong.
+    pub quota_worker: bool,
     /// Admission from outside, in the order in which it is asked.
     pub gates: Vec<Arc<dyn Gate>>,
 }
@@ -42,6 +45,7 @@ impl Default for Options {
             cluster_domain: "cluster.local".to_owned(),
             api_address: None,
             namespace_worker: true,
+            quota_worker: true,
             gates: Vec::new(),
         }
     }
@@ -60,6 +64,7 @@ pub(crate) struct Inner {
     pub(crate) pins: Pins,
     pub(crate) allocator: Allocator,
     pub(crate) namespaces: namespaces::Nudge,
+    pub(crate) quotas: Quotas,
     catalog: RwLock<Arc<Catalog>>,
     authorizer: OnceLock<Arc<dyn Authorizer>>,
 }
@@ -89,6 +94,9 @@ impl Registry {
         if registry.inner.options.namespace_worker {
             namespaces::spawn(&registry);
         }
+        if registry.inner.options.quota_worker {
+            quota::spawn(&registry);
+        }
         Ok(registry)
     }
 
@@ -101,6 +109,7 @@ impl Registry {
             allocator,
             options,
             namespaces: namespaces::Nudge::default(),
+            quotas: Quotas::default(),
             catalog: RwLock::new(Arc::new(Catalog::builtin())),
             authorizer: OnceLock::new(),
         };
@@ -114,6 +123,7 @@ impl Registry {
     /// Serves other kinds from now on.
     pub fn replace_catalog(&self, catalog: Catalog) {
         *self.inner.catalog.write() = Arc::new(catalog);
+        self.inner.quotas.count_all_anew();
     }
 
     /// Says who may what, to those rules that ask. The first one given stays.

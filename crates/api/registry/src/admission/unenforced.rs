@@ -6,9 +6,7 @@ use serde_json::Value;
 
 use super::{Plugin, View};
 
-const KINDS: [(&str, &str); 8] = [
-    ("", "LimitRange"),
-    ("", "ResourceQuota"),
+const KINDS: &[(&str, &str)] = &[
     ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"),
     ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"),
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),

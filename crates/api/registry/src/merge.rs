@@ -9,6 +9,7 @@ mod element;
 mod fields;
 mod json;
 pub mod managed;
+mod overlay;
 mod owned;
 mod prune;
 mod reset;
@@ -16,4 +17,5 @@ mod shape;
 mod strategic;
 
 pub use json::{json_patch, merge_patch};
+pub use overlay::{OverlayError, overlay};
 pub use strategic::strategic;

@@ -28,13 +28,7 @@ pub(super) fn object_type(kind: &Kind, config: &Value) -> Result<(), Status> {
 
 /// Unknown fields, wrong types and items that cannot be told apart.
 pub(super) fn typed(node: Node<'_>, config: &Value) -> Result<(), Status> {
-    let mut errors = Vec::new();
-    walk(node, config, &mut Vec::new(), &mut errors);
-    let what = match &errors[..] {
-        [] => return Ok(()),
-        [one] => one.clone(),
-        several => format!("errors:\n  {}", several.join("\n  ")),
-    };
+    let Some(what) = faults(node, config) else { return Ok(()) };
     let metadata = config.get("metadata").unwrap_or(&Value::Null);
     Err(Status::new(
         500,
@@ -46,6 +40,17 @@ pub(super) fn typed(node: Node<'_>, config: &Value) -> Result<(), Status> {
             gvk(config)
         ),
     ))
+}
+
+/// All that does not fit, in one text.
+pub(super) fn faults(node: Node<'_>, config: &Value) -> Option<String> {
+    let mut errors = Vec::new();
+    walk(node, config, &mut Vec::new(), &mut errors);
+    match &errors[..] {
+        [] => None,
+        [one] => Some(one.clone()),
+        several => Some(format!("errors:\n  {}", several.join("\n  "))),
+    }
 }
 
 fn walk(node: Node<'_>, value: &Value, path: &mut Vec<String>, errors: &mut Vec<String>) {

@@ -118,21 +118,3 @@ async fn a_runtime_class_must_be_there_and_says_what_it_costs() {
         (&json!("64Mi"), &json!("yes"))
     );
 }
-
-#[tokio::test]
-async fn what_is_only_stored_is_said_to_be() {
-    let api = api().await;
-    for (resource, namespace, object, said) in [
-        (
-            "resourcequotas",
-            "default",
-            json!({"metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}}}),
-            "this server stores a ResourceQuota and does not enforce it yet",
-        ),
-        ("configmaps", "default", crate::testing::config_map("c"), ""),
-    ] {
-        let at = api.at(resource, namespace, "");
-        let written = api.registry.create(&at, object, &crate::testing::write()).await.unwrap();
-        assert_eq!(written.warnings.join(" "), said, "{resource}");
-    }
-}

@@ -298,14 +298,14 @@ async fn a_pod_that_should_be_gone_is_not_counted() {
     until(&api, "q", |status| status["used"] == json!({"count/pods": "1", "pods": "1"})).await;
 }
 
-async fn at_once(registry: &Registry, number: usize) -> (usize, usize) {
+async fn at_once(registry: &Registry, prefix: &str, number: usize) -> (usize, usize) {
     let clock = Clock::system();
     let api = Api { registry: registry.clone(), clock };
     let at = api.at("pods", "default", "");
     let tasks: Vec<_> = (0..number)
         .map(|number| {
-            let (registry, at) = (registry.clone(), at.clone());
-            tokio::spawn(async move { registry.create(&at, pod(&format!("p{number}")), &write()).await })
+            let (registry, at, name) = (registry.clone(), at.clone(), format!("{prefix}{number}"));
+            tokio::spawn(async move { registry.create(&at, pod(&name), &write()).await })
         })
         .collect();
     let (mut made, mut refused) = (0, 0);
@@ -327,18 +327,18 @@ async fn many_at_once_never_get_more_than_there_is() {
         let registry = Registry::start(store, Clock::system(), options).await.unwrap();
         let api = Api { registry: registry.clone(), clock: Clock::system() };
         limit(&api, quota("q", json!({"pods": "10"}))).await;
-        assert_eq!(at_once(&registry, 64).await, (10, 54));
+        assert_eq!(at_once(&registry, "p", 64).await, (10, 54));
         assert_eq!(used(&api, "q").await["pods"], "10");
         assert_eq!(registry.store().snapshot().count("/registry/pods/default/"), 10);
         // A quota that everyone charges can still be changed.
         let change = json!({"spec": {"hard": {"pods": "20"}}});
         let (changed, tried) =
-            tokio::join!(api.merge("resourcequotas", "default", "q", change), at_once(&registry, 64));
+            tokio::join!(api.merge("resourcequotas", "default", "q", change), at_once(&registry, "q", 64));
         changed.unwrap();
         let there = registry.store().snapshot().count("/registry/pods/default/");
         assert!(tried.0 + 10 == there && there <= 20, "{tried:?} {there}");
         until(&api, "q", |status| {
-            status["hard"]["pods"] == "20" && status["used"]["pods"] == there.to_string()
+            status["hard"]["pods"] == "20" && status["used"]["pods"] == *there.to_string()
         })
         .await;
         registry.store().close().await;

@@ -35,6 +35,9 @@ pub struct Details {
     /// Where a list can go on although its page is no longer held. Travels in the answer's metadata.
     #[serde(skip)]
     pub continue_token: String,
+    /// A reason that is none of Kubernetes': webhooks make up their own. Stands where `Status::reason` would.
+    #[serde(skip)]
+    pub own_reason: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -165,6 +168,9 @@ impl Status {
         }
         if let Some(details) = &self.details {
             object["details"] = json!(details);
+            if !details.own_reason.is_empty() {
+                object["reason"] = json!(details.own_reason);
+            }
             if !details.continue_token.is_empty() {
                 object["metadata"]["continue"] = json!(details.continue_token);
             }

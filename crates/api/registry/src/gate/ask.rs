@@ -71,8 +71,8 @@ impl Registry {
         Box::pin(Review { old: Some(shown.as_ref().unwrap_or(old)), ..review }.ask_consent()).await
     }
 
-    /// In a converted kind's webhook-free versions: the same object as another served version of its kind shows it.
-    pub fn in_version(
+    /// The same object as another served version of its kind shows it.
+    pub async fn in_version(
         &self,
         from: &kedge_kinds::Kind,
         to: &kedge_kinds::Kind,

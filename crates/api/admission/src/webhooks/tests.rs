@@ -1,0 +1,4 @@
+mod calls;
+mod failures;
+mod matching;
+mod rounds;

@@ -1,6 +1,7 @@
 //! What a CustomResourceDefinition means: the kinds that it defines, how their objects are pruned, filled in and judged, and
 //! what is wrong with a definition itself. Pure functions: no store, no clock, no socket.
 
+mod check;
 mod correlate;
 mod defaults;
 mod definition;
@@ -18,6 +19,7 @@ mod schema;
 mod shapes;
 mod validate;
 
+pub use check::check;
 pub use definition::compile;
 pub use openapi::name as openapi_name;
 pub use shapes::outline;

@@ -67,6 +67,15 @@ impl Errors {
         self.0.len()
     }
 
+    pub fn append(&mut self, mut other: Errors) {
+        self.0.append(&mut other.0);
+    }
+
+    /// By place, then by message: for checks that find things in no order that means anything.
+    pub fn sort(&mut self) {
+        self.0.sort_by(|a, b| (&a.field, &a.message).cmp(&(&b.field, &b.message)));
+    }
+
     pub fn into_causes(self) -> Vec<Cause> {
         self.0
     }

@@ -1,6 +1,8 @@
 //! Whether what was sent can be what the path says: version, kind, namespace, name, known fields, right types.
 //! Knows the schema and nothing about what the fields mean.
 
+mod custom;
+
 use kedge_kinds::check::{Mode, check};
 use kedge_kinds::decode::{Media, strict_issues};
 use kedge_kinds::{Kind, Status};
@@ -16,7 +18,11 @@ pub(crate) fn accept(
     options: &WriteOptions,
     warnings: &mut Vec<String>,
 ) -> Result<Value, Status> {
-    version(&at.kind, &mut object)?;
+    if at.kind.rules.is_some() {
+        custom::version(&at.kind, &object, options)?;
+    } else {
+        version(&at.kind, &mut object)?;
+    }
     let refuse = |why: &str| Status::bad_request(handled_as(&at.kind, &object_kind(&at.kind), why));
     shape(&at.kind, &mut object, options, warnings, &refuse)?;
     namespace(at, &mut object)?;
@@ -125,12 +131,16 @@ pub(crate) fn shape(
     warnings: &mut Vec<String>,
     refuse: &dyn Fn(&str) -> Status,
 ) -> Result<(), Status> {
-    let Some(node) = kind.node() else { return Ok(()) };
-    let found = check(node, object, Mode::Whole);
-    if let Some(wrong) = found.errors.first() {
-        return Err(refuse(&wrong.message));
-    }
-    let said = complaints(&found.unknown, options);
+    let said = if let Some(rules) = &kind.rules {
+        custom::shape(&**rules, object, options).map_err(|why| refuse(&why))?
+    } else {
+        let Some(node) = kind.node() else { return Ok(()) };
+        let found = check(node, object, Mode::Whole);
+        if let Some(wrong) = found.errors.first() {
+            return Err(refuse(&wrong.message));
+        }
+        complaints(&found.unknown, options)
+    };
     match options.validation {
         FieldValidation::Strict if !said.is_empty() => {
             Err(refuse(&format!("strict decoding error: {}", said.join(", "))))

@@ -14,6 +14,8 @@ pub struct Catalog {
     kinds: Vec<Arc<Kind>>,
     by_plural: Names,
     by_kind: Names,
+    /// One of each kind that is stored.
+    stored: Vec<usize>,
 }
 
 impl Catalog {
@@ -31,7 +33,16 @@ impl Catalog {
                 versions.entry(kind.gv.version.clone()).or_default().insert(last.clone(), at);
             }
         }
-        Self { kinds, by_plural, by_kind }
+        let mut by_place: HashMap<&str, usize> = HashMap::new();
+        for (at, kind) in kinds.iter().enumerate().filter(|(_, kind)| is_stored(kind)) {
+            // A definition need not serve the version that it stores.
+            if kind.gv == kind.stored_as || kind.rules.is_some() && !by_place.contains_key(&*kind.prefix) {
+                by_place.insert(&kind.prefix, at);
+            }
+        }
+        let mut stored: Vec<usize> = by_place.into_values().collect();
+        stored.sort_unstable();
+        Self { kinds, by_plural, by_kind, stored }
     }
 
     /// By the names in a path: `("apps", "v1", "deployments")`.
@@ -62,7 +73,7 @@ impl Catalog {
 
     /// One served version of every stored kind: where to look for all objects there are.
     pub fn stored(&self) -> impl Iterator<Item = &Arc<Kind>> {
-        self.kinds.iter().filter(|kind| kind.gv == kind.stored_as && is_stored(kind))
+        self.stored.iter().filter_map(|at| self.kinds.get(*at))
     }
 
     /// The kind in the version that is stored.
@@ -72,6 +83,26 @@ impl Catalog {
         }
         self.by_kind(&kind.stored_as.group, &kind.stored_as.version, &kind.kind).unwrap_or(kind)
     }
+}
+
+/// Stable before beta before alpha, newer before older; names of no such form last.
+pub fn priority(version: &str) -> (u8, u32, u32) {
+    let read = || {
+        let rest = version.strip_prefix('v')?;
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let (major, stage) = rest.split_at(digits);
+        let major = major.parse().ok()?;
+        if stage.is_empty() {
+            return Some((3, major, 0));
+        }
+        let (rank, minor) = match (stage.strip_prefix("beta"), stage.strip_prefix("alpha")) {
+            (Some(minor), _) => (2, minor),
+            (_, Some(minor)) => (1, minor),
+            _ => return None,
+        };
+        Some((rank, major, minor.parse().ok()?))
+    };
+    read().unwrap_or((0, 0, 0))
 }
 
 /// Reviews and bindings are answered and never stored.

@@ -1,5 +1,5 @@
 //! One kind in two versions: the served form to the stored one and back. Knows the two kinds that need it,
-//! `HorizontalPodAutoscaler` (v1 and v2) and `Event` (core and events.k8s.io).
+//! `HorizontalPodAutoscaler` (v1 and v2) and `Event` (core and events.k8s.io). Custom kinds have their own way, `custom`.
 
 mod autoscaler;
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 /// Objects of this kind have another form on disk than the one that it serves.
 pub(crate) fn is_needed(kind: &Kind) -> bool {
-    kind.gv != kind.stored_as
+    kind.rules.is_none() && kind.gv != kind.stored_as
 }
 
 /// The same kind in its other version.

@@ -13,7 +13,6 @@ use crate::encode::encode;
 use crate::gate::{Memory, Review};
 use crate::merge::managed;
 use crate::quota;
-use crate::quota;
 use crate::registry::{Registry, Written};
 use crate::request::{At, WriteOptions};
 use crate::strategies::strategy;

@@ -12,7 +12,6 @@ use crate::create::ATTEMPTS;
 use crate::encode::{encode, plain};
 use crate::list::{Items, List};
 use crate::quota;
-use crate::quota;
 use crate::registry::Registry;
 use crate::request::{At, DeleteOptions, ListQuery, Propagation, WriteOptions};
 use crate::strategies::strategy;

@@ -13,10 +13,11 @@ use kedge_store::{Entry, Key, Revision, Snapshot};
 
 pub(crate) use self::pins::Pins;
 use self::token::Token;
+use crate::catalog::Catalog;
 use crate::registry::{Registry, parse};
 use crate::request::{At, ListQuery, VersionMatch};
 use crate::selection::Selection;
-use crate::{convert, encode, failure, key};
+use crate::{convert, custom, encode, failure, key};
 
 /// A list, of which the items are still to be taken out.
 #[derive(Debug)]
@@ -29,16 +30,17 @@ pub struct List {
     pub items: Items,
 }
 
-/// The items' bytes, read out of the snapshot as they are taken.
-#[derive(Debug)]
+/// The items' bytes, read out of the snapshot as they are taken. A clone gives the same ones again.
+#[derive(Clone, Debug)]
 pub struct Items {
     ready: VecDeque<Bytes>,
     rest: Option<Rest>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Rest {
     snapshot: Snapshot,
+    catalog: Arc<Catalog>,
     at: At,
     prefix: String,
     after: Option<Key>,
@@ -58,7 +60,7 @@ impl Items {
         let mut last = None;
         for (key, entry) in rest.snapshot.range(&rest.prefix, rest.after.as_ref().map(Key::as_str)) {
             if rest.selection.takes(key.as_str(), entry) {
-                self.ready.extend(served(&rest.at, entry));
+                self.ready.extend(served(&rest.catalog, &rest.at, entry));
                 if self.ready.len() >= CHUNK {
                     last = Some(key.clone());
                     break;
@@ -84,7 +86,10 @@ impl Iterator for Items {
 }
 
 /// Objects of a converted kind that can't be read are left out: a list must not fail for one of them.
-fn served(at: &At, entry: &Entry) -> Option<Bytes> {
+fn served(catalog: &Catalog, at: &At, entry: &Entry) -> Option<Bytes> {
+    if at.kind.rules.is_some() {
+        return custom::show(catalog, &at.kind, entry, entry.modified()).ok()?;
+    }
     if !convert::is_needed(&at.kind) {
         return Some(entry.bytes().clone());
     }
@@ -112,16 +117,20 @@ impl Registry {
         let state = self.state_for(query, token.as_ref(), &prefix).await?;
         let after = token.as_ref().map(|token| Key::from(format!("{prefix}{}", token.after)));
         let limit = query.limit.filter(|limit| *limit > 0);
+        let catalog = self.catalog();
+        // Objects that a webhook converts are asked for together, so that all of them are at hand first.
+        let remote = custom::is_remote(&at.kind);
         match (state, limit) {
-            (State::At(snapshot), None) => {
+            (State::At(snapshot), None) if !remote => {
                 let revision = snapshot.revision();
-                let rest = Rest { snapshot, at: at.clone(), prefix, after, selection };
+                let rest = Rest { snapshot, catalog, at: at.clone(), prefix, after, selection };
                 let items = Items { ready: VecDeque::new(), rest: Some(rest) };
                 Ok(List { revision, continue_token: String::new(), remaining: None, items })
             }
-            (State::At(snapshot), Some(limit)) => {
+            (State::At(snapshot), limit) => {
                 let walk = snapshot.range(&prefix, after.as_ref().map(Key::as_str));
-                let (mut list, last) = page(at, &selection, snapshot.revision(), walk, Some(limit));
+                let (chosen, last) = page(&selection, walk, limit);
+                let mut list = self.page_of(&catalog, at, snapshot.revision(), chosen).await?;
                 if last.is_none() && token.is_some() {
                     self.inner().pins.release(list.revision);
                 }
@@ -130,7 +139,7 @@ impl Registry {
                     let remaining = match (selection.is_everything(), token.and_then(|token| token.remaining))
                     {
                         (false, _) => None,
-                        (true, Some(before)) => Some(before.saturating_sub(limit as u64)),
+                        (true, Some(before)) => Some(before.saturating_sub(limit.unwrap_or(0) as u64)),
                         // Counted once: the pages behind this one read the same snapshot.
                         (true, None) => Some(snapshot.range(&prefix, Some(last.as_str())).count() as u64),
                     };
@@ -141,13 +150,32 @@ impl Registry {
             }
             (State::Past(revision, map), limit) => {
                 let walk = map.iter().filter(|(key, _)| after.as_ref().is_none_or(|after| *key > after));
-                let (mut list, last) = page(at, &selection, revision, walk, limit);
+                let (chosen, last) = page(&selection, walk, limit);
+                let mut list = self.page_of(&catalog, at, revision, chosen).await?;
                 if let Some(last) = last {
                     list.continue_token = Token::new(revision, &last, &prefix, None).encode();
                 }
                 Ok(list)
             }
         }
+    }
+
+    /// A list of these, as clients see them.
+    async fn page_of(
+        &self,
+        catalog: &Catalog,
+        at: &At,
+        revision: Revision,
+        chosen: Vec<Entry>,
+    ) -> Result<List, Status> {
+        let items = if custom::is_remote(&at.kind) {
+            let chosen: Vec<(Entry, Revision)> =
+                chosen.into_iter().map(|entry| (entry.clone(), entry.modified())).collect();
+            self.served_all(at, &chosen).await?
+        } else {
+            chosen.iter().filter_map(|entry| served(catalog, at, entry)).collect()
+        };
+        Ok(List { revision, continue_token: String::new(), remaining: None, items: Items::ready(items) })
     }
 
     /// The keys and entries that a list would show, for those who do something with each.
@@ -243,12 +271,10 @@ impl Registry {
 
 /// At most `limit` matching items, and the last one's key if more follow.
 fn page<'a>(
-    at: &At,
     selection: &Selection,
-    revision: Revision,
     walk: impl Iterator<Item = (&'a Key, &'a Entry)>,
     limit: Option<usize>,
-) -> (List, Option<Key>) {
+) -> (Vec<Entry>, Option<Key>) {
     let mut items = Vec::with_capacity(limit.unwrap_or(0).min(CHUNK));
     let (mut last, mut more) = (None, false);
     for (key, entry) in walk.filter(|(key, entry)| selection.takes(key.as_str(), entry)) {
@@ -256,11 +282,10 @@ fn page<'a>(
             more = true;
             break;
         }
-        items.extend(served(at, entry));
+        items.push(entry.clone());
         last = Some(key.clone());
     }
-    let list = List { revision, continue_token: String::new(), remaining: None, items: Items::ready(items) };
-    (list, last.filter(|_| more))
+    (items, last.filter(|_| more))
 }
 
 /// Which of the parameters exclude each other.

@@ -3,7 +3,7 @@
 mod rules;
 
 use jiff::Timestamp;
-use kedge_kinds::Meta;
+use kedge_kinds::{Kind, Meta};
 use kedge_kinds::field::{Errors, Path};
 use rand::Rng as _;
 use serde_json::{Map, Value};
@@ -107,9 +107,12 @@ pub(crate) fn carry_over(new: &mut Value, old: &Value) {
     tidy(metadata);
 }
 
-/// Raises the generation if anything but metadata and status changed.
-pub(crate) fn count_generation(new: &mut Value, old: &Value) {
-    let matters = |key: &str| !matches!(key, "apiVersion" | "kind" | "metadata" | "status");
+/// Raises the generation if anything but metadata and status changed. A custom kind has a status only if its definition
+/// says so; else that is a field like any other.
+pub(crate) fn count_generation(kind: &Kind, new: &mut Value, old: &Value) {
+    let has_status = kind.rules.is_none() || kind.subresource("status").is_some();
+    let matters =
+        |key: &str| !matches!(key, "apiVersion" | "kind" | "metadata") && !(has_status && key == "status");
     let changed = match (new.as_object(), old.as_object()) {
         (Some(new), Some(old)) => {
             new.iter().any(|(key, value)| matters(key) && old.get(key) != Some(value))

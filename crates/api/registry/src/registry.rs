@@ -18,7 +18,7 @@ use crate::list::Pins;
 use crate::quota::{self, Quotas};
 use crate::request::At;
 use crate::services::Allocator;
-use crate::{bootstrap, convert, encode, failure, key, namespaces, subresource};
+use crate::{bootstrap, convert, custom, encode, failure, key, namespaces, subresource};
 
 /// How a cluster is laid out, as far as the registry must know it.
 #[derive(Clone, Debug)]
@@ -37,6 +37,8 @@ pub struct Options {
     pub gates: Vec<Arc<dyn Gate>>,
 }
 
+    /// Serves what CustomResourceDefinitions define, and removes it with them.
+    pub definition_worker: bool,
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -71,6 +73,7 @@ pub(crate) struct Inner {
 
 /// An object as it is served.
 #[derive(Clone, Debug)]
+    pub(crate) definitions: custom::Definitions,
 pub struct Found {
     pub bytes: Bytes,
     pub revision: Revision,
@@ -97,6 +100,10 @@ impl Registry {
         if registry.inner.options.quota_worker {
             quota::spawn(&registry);
         }
+        if registry.inner.options.definition_worker {
+            custom::load(&registry)?;
+            custom::spawn(&registry);
+        }
         Ok(registry)
     }
 
@@ -119,6 +126,7 @@ impl Registry {
     pub fn catalog(&self) -> Arc<Catalog> {
         self.inner.catalog.read().clone()
     }
+            definitions: custom::Definitions::default(),
 
     /// Serves other kinds from now on.
     pub fn replace_catalog(&self, catalog: Catalog) {
@@ -157,10 +165,10 @@ impl Registry {
         let name = at.name.as_deref().unwrap_or_default();
         let entry = self.entry(&snapshot, at)?;
         if at.subresource.as_deref() == Some("scale") {
-            let scale = subresource::scale::of(at, name, &parse(&entry)?)?;
+            let scale = subresource::scale::of(at, name, &self.object(at, &entry).await?)?;
             return Ok(Found { bytes: encode::plain(&scale), revision: entry.modified() });
         }
-        Ok(Found { bytes: self.served(at, &entry)?, revision: entry.modified() })
+        Ok(Found { bytes: self.served(at, &entry).await?, revision: entry.modified() })
     }
 
     /// The stored form of an object, for those in this process who need it whole.
@@ -190,7 +198,14 @@ impl Registry {
     }
 
     /// The bytes that a client of this version of the kind gets.
-    pub(crate) fn served(&self, at: &At, entry: &Entry) -> Result<Bytes, Status> {
+    pub(crate) async fn served(&self, at: &At, entry: &Entry) -> Result<Bytes, Status> {
+        if at.kind.rules.is_some() {
+            let shown = custom::show(&self.catalog(), &at.kind, entry, entry.modified())?;
+            return match shown {
+                Some(bytes) => Ok(bytes),
+                None => Ok(self.served_all(at, &[(entry.clone(), entry.modified())]).await?.swap_remove(0)),
+            };
+        }
         if !convert::is_needed(&at.kind) {
             return Ok(entry.bytes().clone());
         }
@@ -206,5 +221,31 @@ pub(crate) fn parse(entry: &Entry) -> Result<Value, Status> {
 
 pub(crate) fn parse_bytes(bytes: &[u8]) -> Result<Value, Status> {
     serde_json::from_slice(bytes)
+
+    /// Many objects of a custom kind, each with when it took its form.
+    pub(crate) async fn served_all(
+        &self,
+        at: &At,
+        entries: &[(Entry, Revision)],
+    ) -> Result<Vec<Bytes>, Status> {
+        Box::pin(custom::served(self, &at.kind, entries)).await
+    }
+
+    /// An object as the path around a write sees it: in the stored version, of a custom kind in that of the request.
+    pub(crate) async fn object(&self, at: &At, entry: &Entry) -> Result<Value, Status> {
+        match at.kind.rules {
+            Some(_) => Box::pin(custom::read(self, &at.kind, entry)).await,
+            None => parse(entry),
+        }
+    }
+
+    /// The bytes of an object to be stored.
+    pub(crate) async fn encoded(&self, at: &At, object: &Value) -> Result<encode::Encoded, Status> {
+        if at.kind.rules.is_some() && at.kind.gv != at.kind.stored_as {
+            let stored = Box::pin(custom::stored(self, &at.kind, object.clone())).await?;
+            return Ok(encode::encode(&stored));
+        }
+        Ok(encode::encode(object))
+    }
         .map_err(|error| Status::internal(format!("a stored object can't be read: {error}")))
 }

@@ -3,12 +3,16 @@
 
 mod traits;
 
+use std::sync::Arc;
+
 use kedge_kinds::selector::{FieldSelector, LabelSelector};
 use kedge_kinds::{Kind, Status};
 use kedge_store::Entry;
+use serde_json::Value;
 
 use self::traits::Traits;
 use crate::key;
+use crate::registry::parse;
 use crate::strategies::strategy;
 use crate::strategy::Selectable;
 
@@ -18,6 +22,8 @@ pub(crate) struct Selection {
     labels: LabelSelector,
     fields: Vec<Term>,
     selectable: &'static [Selectable],
+    /// A custom kind, whose fields are read anew each time: its definition may name others tomorrow.
+    custom: Option<Arc<Kind>>,
     prefix_and_scope: Place,
 }
 
@@ -42,12 +48,15 @@ enum Asked {
     Namespace,
     /// The place among the kind's selectable fields.
     Own(usize),
+    /// The same of a custom kind.
+    Defined(usize),
 }
 
 impl Selection {
     /// `name`: of a request that points at one object.
-    pub(crate) fn parse(kind: &Kind, name: Option<&str>, labels: &str, fields: &str) -> Result<Self, Status> {
+    pub(crate) fn parse(kind: &Arc<Kind>, name: Option<&str>, labels: &str, fields: &str) -> Result<Self, Status> {
         let selectable = strategy(kind).selectable();
+        let defined = kind.rules.as_ref().map_or(&[][..], |rules| rules.selectable());
         let labels = LabelSelector::parse(labels).map_err(|wrong| Status::bad_request(wrong.to_string()))?;
         let mut terms = Vec::new();
         let fields = FieldSelector::parse(fields).map_err(|wrong| Status::bad_request(wrong.to_string()))?;
@@ -55,10 +64,12 @@ impl Selection {
             let field = match &*term.field {
                 "metadata.name" => Asked::Name,
                 "metadata.namespace" => Asked::Namespace,
-                other => match selectable.iter().position(|one| one.field == other) {
-                    Some(at) => Asked::Own(at),
-                    None => return Err(unknown(other, selectable)),
-                },
+                other => {
+                    let own = selectable.iter().position(|one| one.field == other).map(Asked::Own);
+                    let defined = || defined.iter().position(|field| **field == *other).map(Asked::Defined);
+                    let known = own.or_else(defined);
+                    known.ok_or_else(|| unknown(other, !selectable.is_empty() || kind.rules.is_some()))?
+                }
             };
             terms.push(Term { field, value: term.value.to_string(), equal: term.equal });
         }
@@ -66,7 +77,8 @@ impl Selection {
             terms.push(Term { field: Asked::Name, value: name.to_owned(), equal: true });
         }
         let place = Place { skip: key::prefix(kind, None).len(), namespaced: kind.namespaced };
-        Ok(Self { labels, fields: terms, selectable, prefix_and_scope: place })
+        let custom = terms.iter().any(|term| matches!(term.field, Asked::Defined(_))).then(|| kind.clone());
+        Ok(Self { labels, fields: terms, selectable, custom, prefix_and_scope: place })
     }
 
     pub(crate) fn is_everything(&self) -> bool {
@@ -94,12 +106,15 @@ impl Selection {
         let by_key = self.fields.iter().all(|term| match term.field {
             Asked::Name => (name == term.value) == term.equal,
             Asked::Namespace => (namespace == term.value) == term.equal,
-            Asked::Own(_) => true,
+            Asked::Own(_) | Asked::Defined(_) => true,
         });
         if !by_key {
             return false;
         }
         let own = self.fields.iter().any(|term| matches!(term.field, Asked::Own(_)));
+        if !self.defined(entry) {
+            return false;
+        }
         if !own && self.labels.is_everything() {
             return true;
         }
@@ -107,8 +122,23 @@ impl Selection {
         self.labels.matches(|key| traits.label(key))
             && self.fields.iter().all(|term| match term.field {
                 Asked::Own(at) => (traits.field(at) == term.value) == term.equal,
-                Asked::Name | Asked::Namespace => true,
+                Asked::Name | Asked::Namespace | Asked::Defined(_) => true,
             })
+    }
+
+    /// Whether the fields of a custom kind have the values that were asked for.
+    fn defined(&self, entry: &Entry) -> bool {
+        let Some(kind) = &self.custom else { return true };
+        let Some(rules) = &kind.rules else { return true };
+        let Ok(mut object) = parse(entry) else { return false };
+        rules.default(&mut object);
+        self.fields.iter().all(|term| match term.field {
+            Asked::Defined(at) => {
+                let field = rules.selectable().get(at).map_or("", |field| field);
+                (value(&object, field) == term.value) == term.equal
+            }
+            _ => true,
+        })
     }
 }
 
@@ -117,9 +147,18 @@ pub(crate) fn is_deleting(kind: &Kind, entry: &Entry) -> bool {
     entry.memo(|bytes| Traits::read(bytes, strategy(kind).selectable())).deleting
 }
 
+/// What stands at `spec.colour`, as a selector compares it.
+fn value(object: &Value, field: &str) -> String {
+    match field.split('.').try_fold(object, |value, key| value.get(key)) {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
+}
+
 /// A kind with fields of its own has its own words for one that it doesn't have.
-fn unknown(field: &str, selectable: &[Selectable]) -> Status {
-    Status::bad_request(match selectable.is_empty() {
+fn unknown(field: &str, has_fields: bool) -> Status {
+    Status::bad_request(match !has_fields {
         true => {
             format!("{field:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
         }

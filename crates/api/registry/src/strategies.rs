@@ -10,6 +10,7 @@ mod claim;
 mod config_map;
 mod container_devices;
 mod cron_job;
+mod custom;
 mod custom_definition;
 mod daemon_set;
 mod deployment;
@@ -49,17 +50,12 @@ struct Plain;
 
 impl Strategy for Plain {}
 
-/// A kind that a user defined: its schema says the rest.
-struct Custom;
-
-impl Strategy for Custom {
-    fn counts_generations(&self) -> bool {
-        true
+/// The rules of a kind. All versions of a kind share them: objects are in the stored version when they get here. Only a
+/// custom kind has rules for each of its versions, and its objects are in that of the request.
+pub fn strategy(kind: &Kind) -> &dyn Strategy {
+    if kind.rules.is_some() {
+        return kind;
     }
-}
-
-/// The rules of a kind. All versions of a kind share them: objects are in the stored version when they get here.
-pub fn strategy(kind: &Kind) -> &'static dyn Strategy {
     match &*kind.gv.group {
         "" => core(&kind.kind),
         "admissionregistration.k8s.io" => admission::strategy(&kind.kind),
@@ -83,7 +79,7 @@ pub fn strategy(kind: &Kind) -> &'static dyn Strategy {
         "scheduling.k8s.io" => &priority_class::PriorityClasses,
         "storage.k8s.io" => storage::strategy(&kind.kind),
         "authentication.k8s.io" | "authorization.k8s.io" => &Plain,
-        _ => &Custom,
+        _ => &custom::Bare,
     }
 }
 

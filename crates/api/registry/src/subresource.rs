@@ -16,7 +16,7 @@ use crate::object;
 /// Everything that a subresource doesn't own is the old object's.
 pub(crate) fn confine(kind: &Kind, part: &str, new: &mut Value, old: &Value) {
     let sent = std::mem::replace(new, old.clone());
-    let keep_metadata = matches!(part, "status" | "approval");
+    let keep_metadata = matches!(part, "status" | "approval") && kind.rules.is_none();
     if keep_metadata {
         // Labels and annotations may be changed along with a status, with few exceptions.
         let mut metadata = sent.get("metadata").cloned().unwrap_or_default();

@@ -9,14 +9,10 @@ use crate::admission::{self, Operation};
 use crate::create::{ATTEMPTS, has_status};
 use crate::encode::{Encoded, encode};
 use crate::quota;
-use crate::quota;
 use crate::registry::{Registry, Written};
 use crate::request::{At, WriteOptions};
 use crate::strategies::strategy;
 use crate::{body, convert, failure, key, metadata, object, subresource};
-
-/// How often a change of a quota is tried before it is tried alone.
-const PATIENCE: usize = 3;
 
 /// How often a change of a quota is tried before it is tried alone.
 const PATIENCE: usize = 3;
@@ -257,9 +253,6 @@ impl Registry {
         failure::too_deep(&object)?;
         options.judge(Some(&live.object), &object)?;
         let encoded = self.encoded(at, &object).await?;
-        if options.dry_run {
-            self.afford(quota::Change { at, old: Some(&live.object), new: Some(&object) })?;
-        }
         if options.dry_run {
             self.afford(quota::Change { at, old: Some(&live.object), new: Some(&object) })?;
         }

@@ -10,10 +10,10 @@ use kedge_store::{Change, Entry, Event, Key, Revision, Snapshot, StoreError, Wat
 
 use crate::encode::encode;
 use crate::list::invalid_options;
-use crate::registry::{Registry, parse};
+use crate::registry::{Registry, parse, parse_bytes};
 use crate::request::{At, VersionMatch, WatchQuery};
 use crate::selection::Selection;
-use crate::{convert, failure, key};
+use crate::{convert, custom, failure, key};
 
 /// One thing that a watcher is told.
 #[derive(Clone, Debug)]
@@ -102,30 +102,65 @@ impl Registry {
 impl Watching {
     /// The next thing to tell, as soon as there is one. An error is the last thing.
     pub async fn next(&mut self) -> Result<WatchEvent, Status> {
-        if let Some(event) = self.next_initial()? {
-            return Ok(event);
+        if let Some(told) = self.next_initial() {
+            return self.put(told).await;
         }
         loop {
             let seen = self.events.seen();
             let event = self.events.next().await.map_err(|end| failure::watch_end(end, seen))?;
-            if let Some(told) = self.tell(&event)? {
-                return Ok(told);
+            if let Some(told) = self.tell(&event) {
+                return self.put(told).await;
             }
         }
     }
 
     /// The next thing to tell if it is there already, so that many go out in one piece.
     pub fn try_next(&mut self) -> Result<Option<WatchEvent>, Status> {
-        if let Some(event) = self.next_initial()? {
-            return Ok(Some(event));
+        // What a webhook converts is never there already.
+        if custom::is_remote(&self.at.kind) {
+            return Ok(None);
+        }
+        if let Some(told) = self.next_initial() {
+            return self.put_now(&told).map(Some);
         }
         while let Some(event) = self.events.try_next() {
             let event = event.map_err(|end| failure::watch_end(end, self.events.seen()))?;
-            if let Some(told) = self.tell(&event)? {
-                return Ok(Some(told));
+            if let Some(told) = self.tell(&event) {
+                return self.put_now(&told).map(Some);
             }
         }
         Ok(None)
+    }
+
+    /// What is told, in the form of the watcher's version.
+    async fn put(&self, told: Told) -> Result<WatchEvent, Status> {
+        let Some(entry) = told.entry.as_ref().filter(|_| custom::is_remote(&self.at.kind)) else {
+            return self.put_now(&told);
+        };
+        let shown = self.registry.served_all(&self.at, &[(entry.clone(), told.written)]).await?;
+        let bytes = shown.into_iter().next().unwrap_or_default();
+        let bytes = if told.left { at_revision(&bytes, told.revision)? } else { bytes };
+        Ok(WatchEvent { kind: told.kind, bytes, revision: told.revision })
+    }
+
+    fn put_now(&self, told: &Told) -> Result<WatchEvent, Status> {
+        let at = &self.at;
+        let bytes = match &told.entry {
+            None => Bytes::new(),
+            Some(entry) if at.kind.rules.is_some() => {
+                let shown = custom::show(&self.registry.catalog(), &at.kind, entry, told.written)?;
+                let bytes = shown.ok_or_else(|| Status::internal("a webhook was not asked"))?;
+                if told.left { at_revision(&bytes, told.revision)? } else { bytes }
+            }
+            Some(entry) if told.left => {
+                encode(&convert::to_served(&at.kind, parse(entry)?)).with_revision(told.revision.get())
+            }
+            Some(entry) if convert::is_needed(&at.kind) => {
+                encode(&convert::to_served(&at.kind, parse(entry)?)).with_revision(entry.modified().get())
+            }
+            Some(entry) => entry.bytes().clone(),
+        };
+        Ok(WatchEvent { kind: told.kind, bytes, revision: told.revision })
     }
 
     /// Everything up to here was told or doesn't concern this watch: what a bookmark may say.
@@ -137,48 +172,57 @@ impl Watching {
         }
     }
 
-    fn next_initial(&mut self) -> Result<Option<WatchEvent>, Status> {
-        let Some(initial) = &mut self.initial else { return Ok(None) };
+    fn next_initial(&mut self) -> Option<Told> {
+        let initial = self.initial.as_mut()?;
         if initial.ready.is_empty() {
             initial.refill(&self.selection);
         }
         if let Some(entry) = initial.ready.pop_front() {
-            let bytes = self.registry.served(&self.at, &entry)?;
-            return Ok(Some(WatchEvent { kind: WatchKind::Added, bytes, revision: entry.modified() }));
+            let revision = entry.modified();
+            return Some(Told { kind: WatchKind::Added, entry: Some(entry), written: revision, revision, left: false });
         }
         let (revision, mark_end) = (initial.snapshot.revision(), initial.mark_end);
         self.initial = None;
         let kind = WatchKind::InitialEventsEnd(revision);
-        Ok(mark_end.then(|| WatchEvent { kind, bytes: Bytes::new(), revision }))
+        mark_end.then_some(Told { kind, entry: None, written: revision, revision, left: false })
     }
 
     /// How a change looks through the selection: an object may come into it or leave it.
-    fn tell(&self, event: &Event) -> Result<Option<WatchEvent>, Status> {
+    fn tell(&self, event: &Event) -> Option<Told> {
         if event.revision <= self.after {
-            return Ok(None);
+            return None;
         }
         let takes = |entry: &Entry| self.selection.takes(event.key.as_str(), entry);
-        let (kind, entry) = match &event.change {
-            Change::Put { now, before } => match (takes(now), before.as_ref().is_some_and(takes)) {
-                (true, true) => (WatchKind::Modified, now),
-                (true, false) => (WatchKind::Added, now),
-                (false, true) => return self.left(event, before.as_ref()).map(Some),
-                (false, false) => return Ok(None),
+        let (kind, entry, written, left) = match &event.change {
+            Change::Put { now, before } => match (takes(now), before.as_ref().filter(|before| takes(before))) {
+                (true, Some(_)) => (WatchKind::Modified, now, now.modified(), false),
+                (true, None) => (WatchKind::Added, now, now.modified(), false),
+                // One that left the selection is shown as it was last seen in it, at the revision at which it left.
+                (false, Some(before)) => (WatchKind::Deleted, before, before.modified(), true),
+                (false, None) => return None,
             },
-            Change::Delete { last, before } if takes(before) => (WatchKind::Deleted, last),
-            Change::Delete { .. } => return Ok(None),
+            Change::Delete { last, before } if takes(before) => {
+                (WatchKind::Deleted, last, before.modified(), false)
+            }
+            Change::Delete { .. } => return None,
         };
-        Ok(Some(WatchEvent { kind, bytes: self.registry.served(&self.at, entry)?, revision: event.revision }))
+        Some(Told { kind, entry: Some(entry.clone()), written, revision: event.revision, left })
     }
 }
 
-impl Watching {
-    /// An object that left the selection is shown as it was last seen in it, at the revision at which it left.
-    fn left(&self, event: &Event, before: Option<&Entry>) -> Result<WatchEvent, Status> {
-        let object = parse(before.unwrap_or(event.change.entry()))?;
-        let bytes = encode(&convert::to_served(&self.at.kind, object)).with_revision(event.revision.get());
-        Ok(WatchEvent { kind: WatchKind::Deleted, bytes, revision: event.revision })
-    }
+/// What is to be told, before it has the form of the watcher's version.
+struct Told {
+    kind: WatchKind,
+    entry: Option<Entry>,
+    /// When the object took its form.
+    written: Revision,
+    revision: Revision,
+    /// It is there still, but no longer what was asked for.
+    left: bool,
+}
+
+fn at_revision(bytes: &[u8], revision: Revision) -> Result<Bytes, Status> {
+    Ok(encode(&parse_bytes(bytes)?).with_revision(revision.get()))
 }
 
 impl Initial {

@@ -42,7 +42,7 @@ pub(crate) fn validate(kind: &Kind, rule: NameRule, object: &Value, errors: &mut
     spelling::labels(errors, &path.child("labels"), metadata, "labels");
     spelling::annotations(errors, &path.child("annotations"), metadata);
     owners(&path, object, errors);
-    finalizers(&path, object, errors);
+    finalizers(kind, &path, object, errors);
 }
 
 fn name_problems(rule: NameRule, name: &str) -> Vec<String> {
@@ -85,7 +85,9 @@ fn owners(path: &Path<'_>, object: &Value, errors: &mut Errors) {
     }
 }
 
-fn finalizers(path: &Path<'_>, object: &Value, errors: &mut Errors) {
+/// Definitions and what they define may have finalizers with names of any form.
+fn finalizers(kind: &Kind, path: &Path<'_>, object: &Value, errors: &mut Errors) {
+    let free = kind.rules.is_some() || &*kind.gv.group == "apiextensions.k8s.io";
     let path = path.child("finalizers");
     let mut orphan_and_foreground = (false, false);
     for (index, name) in Meta::of(object).finalizers().enumerate() {
@@ -93,7 +95,7 @@ fn finalizers(path: &Path<'_>, object: &Value, errors: &mut Errors) {
         for wrong in names::qualified_name(name) {
             errors.invalid(&path, &name.into(), &wrong);
         }
-        if !name.contains('/') && !STANDARD_FINALIZERS.contains(&name) {
+        if !free && !name.contains('/') && !STANDARD_FINALIZERS.contains(&name) {
             let detail = "name is neither a standard finalizer name nor is it fully qualified";
             errors.invalid(&at, &name.into(), detail);
         }

@@ -136,7 +136,8 @@ fn only_a_change_of_what_was_asked_for_counts() {
         ("spec gone", json!({"metadata": {"generation": 1}}), 2),
     ] {
         let mut new = new;
-        count_generation(&mut new, &old);
+        let kind = kedge_kinds::builtin().by_kind("apps", "v1", "Deployment").unwrap();
+        count_generation(kind, &mut new, &old);
         assert_eq!(new["metadata"]["generation"], generation, "{case}");
     }
 }

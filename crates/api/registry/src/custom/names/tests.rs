@@ -1,0 +1,53 @@
+//! Names and who has them already.
+
+use serde_json::{Value, json};
+
+use super::{Taken, accept};
+
+fn taken() -> Taken {
+    let mut taken = Taken::default();
+    taken.add(&json!({"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList", "shortNames": ["wd"]}));
+    taken
+}
+
+#[test]
+fn names_are_accepted_one_by_one() {
+    let asks = |plural: &str, singular: &str, kind: &str, short: Value| json!({"plural": plural, "singular": singular, "kind": kind, "listKind": format!("{kind}List"), "shortNames": short});
+    for (case, asked, accepted, names, conflict) in [
+        (
+            "free",
+            asks("gadgets", "gadget", "Gadget", json!(["gd"])),
+            json!({"plural": "", "kind": ""}),
+            asks("gadgets", "gadget", "Gadget", json!(["gd"])),
+            None,
+        ),
+        (
+            "the last conflict is told",
+            asks("gadgets", "widget", "Widget", json!(["wd", "gd"])),
+            json!({"plural": "", "kind": ""}),
+            json!({"plural": "gadgets", "kind": ""}),
+            Some(("ListKindConflict", "\"WidgetList\" is already in use".to_owned())),
+        ),
+        (
+            "what it has already is its own",
+            asks("widgets", "widget", "Gadget", json!(["wd"])),
+            json!({"plural": "widgets", "singular": "widget", "kind": "", "shortNames": ["wd"]}),
+            asks("widgets", "widget", "Gadget", json!(["wd"])),
+            None,
+        ),
+        (
+            "several short names",
+            asks("gadgets", "gadget", "Gadget", json!(["wd", "widgets"])),
+            json!({}),
+            json!({"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"}),
+            Some((
+                "ShortNamesConflict",
+                "[\"wd\" is already in use, \"widgets\" is already in use]".to_owned(),
+            )),
+        ),
+    ] {
+        let found = accept(&asked, &accepted, &taken());
+        assert_eq!(found.names, names, "{case}");
+        assert_eq!(found.conflict, conflict, "{case}");
+    }
+}

@@ -1,6 +1,7 @@
 //! The one binary: picks a role and leaves it to that role. Knows no crate from the inside; `assemble` does.
 
 mod assemble;
+mod control;
 mod command;
 mod kubeconfig;
 mod limits;

@@ -4,11 +4,13 @@
 mod claim;
 mod conditions;
 mod deployment;
+mod garbage;
 mod names;
 mod pods;
 mod replicas;
 
 pub use deployment::Deployments;
+pub use garbage::GarbageCollector;
 pub use replicas::{ReplicaSets, ReplicationControllers};
 
 #[cfg(test)]

@@ -28,6 +28,8 @@ pub enum Action {
         /// `Background` unless said otherwise.
         propagation: &'static str,
         grace_seconds: Option<u32>,
+        /// Only as it is now: somebody's change in between may be a reason to keep it.
+        unchanged: bool,
     },
     /// Something that people should read.
     Tell(Note),
@@ -132,7 +134,12 @@ impl Action {
     }
 
     pub fn delete<K: Watched>(object: &K) -> Self {
-        Self::Delete { target: Target::of(object), propagation: "Background", grace_seconds: None }
+        Self::Delete {
+            target: Target::of(object),
+            propagation: "Background",
+            grace_seconds: None,
+            unchanged: false,
+        }
     }
 
     /// An event about an object: `Normal SuccessfulCreate: Created pod: web-x`.

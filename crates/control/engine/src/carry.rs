@@ -7,6 +7,7 @@ use futures::future::join_all;
 use http::Request;
 use http::header::CONTENT_TYPE;
 use kedge_client::{NotReady, Revision, Until, Wait};
+use kedge_clock::Clock;
 use kube::Client;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -47,12 +48,33 @@ impl std::fmt::Display for Refusal {
 
 /// What became of a plan: what was written must be seen, also where the rest failed.
 #[derive(Debug, Default)]
-pub(crate) struct Done {
-    pub(crate) waits: Vec<Wait>,
-    pub(crate) error: Option<TurnError>,
+pub struct Done {
+    pub waits: Vec<Wait>,
+    pub error: Option<TurnError>,
 }
 
-pub(crate) async fn carry_out(client: &Client, recorder: &Recorder, actions: &[Action]) -> Done {
+/// What a worker acts with.
+pub struct Carrier {
+    client: Client,
+    recorder: Recorder,
+}
+
+impl Carrier {
+    /// `name` is what events say they come from.
+    pub fn new(name: &'static str, client: Client, clock: Clock) -> Self {
+        Self { recorder: Recorder::new(name, client.clone(), clock), client }
+    }
+
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub async fn carry_out(&self, actions: &[Action]) -> Done {
+        carry_out(&self.client, &self.recorder, actions).await
+    }
+}
+
+async fn carry_out(client: &Client, recorder: &Recorder, actions: &[Action]) -> Done {
     let mut done = Done::default();
     // What an earlier step of the same plan made of an object; the plan knows it as it was before.
     let mut moved: HashMap<String, String> = HashMap::new();
@@ -136,7 +158,7 @@ async fn one(
             let answer = send(client, "PATCH", &path, &patch).await;
             answer.map(|answer| answer.seen(&target.resource.kind))
         }
-        Action::Delete { target, propagation, grace_seconds } => {
+        Action::Delete { target, propagation, grace_seconds, unchanged } => {
             let path = target.resource.path(&target.key.namespace, Some(&target.key.name));
             let mut options = json!({
                 "apiVersion": "v1",
@@ -144,6 +166,9 @@ async fn one(
                 "propagationPolicy": propagation,
                 "preconditions": {"uid": target.uid},
             });
+            if *unchanged {
+                options["preconditions"]["resourceVersion"] = target.revision.clone().into();
+            }
             if let Some(seconds) = grace_seconds {
                 options["gracePeriodSeconds"] = (*seconds).into();
             }

@@ -83,6 +83,13 @@ async fn look_after(worker: Arc<dyn Worker>, world: World, clock: Clock) {
         let mut queue = desk.queue.lock();
         worker.roots(&world).into_iter().for_each(|key| queue.add(key));
     }
+    worker.start({
+        let desk = desk.clone();
+        Arc::new(move |key| {
+            desk.queue.lock().add(key);
+            desk.woken.notify_one();
+        })
+    });
     let mut turns = JoinSet::new();
     loop {
         let next_moment = {

@@ -7,14 +7,16 @@ mod carry;
 mod controller;
 mod engine;
 mod events;
+mod lease;
 mod queue;
 mod turn;
 
 pub use action::{Action, Resource, Target};
-pub use carry::{Refusal, TurnError};
+pub use carry::{Carrier, Done, Refusal, TurnError};
 pub use controller::{Controller, Plan, of_root};
 pub use engine::Engine;
 pub use events::Severity;
 pub use kedge_client::{Key, NotReady, Seen, Wait, World};
+pub use lease::Leadership;
 pub use queue::Queue;
-pub use turn::{Hand, Outcome, Worker};
+pub use turn::{Hand, Next, Outcome, Wake, Worker};

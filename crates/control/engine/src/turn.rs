@@ -10,9 +10,8 @@ use kedge_client::{Key, Seen, Wait, World};
 use kedge_clock::Clock;
 use kube::Client;
 
-use crate::carry::{TurnError, carry_out};
+use crate::carry::{Carrier, TurnError};
 use crate::controller::Controller;
-use crate::events::Recorder;
 
 /// What a turn came to.
 #[derive(Debug)]
@@ -32,6 +31,9 @@ pub enum Next {
     Retry(TurnError),
 }
 
+/// Puts an object into a worker's queue.
+pub type Wake = Arc<dyn Fn(Key) + Send + Sync>;
+
 /// Anything that takes turns, whatever it looks after.
 pub trait Worker: Send + Sync {
     fn name(&self) -> &'static str;
@@ -43,6 +45,9 @@ pub trait Worker: Send + Sync {
 
     fn wakes(&self, seen: &Seen<'_>, world: &World) -> Vec<Key>;
 
+    /// Begins whatever the worker follows besides the world, with a way to be woken for it.
+    fn start(&self, _wake: Wake) {}
+
     fn turn<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Outcome>;
 }
 
@@ -50,15 +55,14 @@ pub trait Worker: Send + Sync {
 pub struct Hand<C> {
     controller: C,
     world: World,
-    client: Client,
     clock: Clock,
-    recorder: Recorder,
+    carrier: Carrier,
 }
 
 impl<C: Controller> Hand<C> {
     pub fn new(controller: C, world: World, client: Client, clock: Clock) -> Arc<Self> {
-        let recorder = Recorder::new(C::NAME, client.clone(), clock.clone());
-        Arc::new(Self { controller, world, client, clock, recorder })
+        let carrier = Carrier::new(C::NAME, client, clock.clone());
+        Arc::new(Self { controller, world, clock, carrier })
     }
 
     async fn one_turn(&self, key: &Key) -> Outcome {
@@ -76,10 +80,10 @@ impl<C: Controller> Hand<C> {
         for action in &plan.actions {
             tracing::debug!(controller = C::NAME, %key, %action);
         }
-        let mut done = carry_out(&self.client, &self.recorder, &plan.actions).await;
+        let mut done = self.carrier.carry_out(&plan.actions).await;
         if let Some(TurnError::Refused(refusals)) = &done.error {
             let said = self.controller.refused(&root, refusals, now);
-            let also = carry_out(&self.client, &self.recorder, &said).await;
+            let also = self.carrier.carry_out(&said).await;
             done.waits.extend(also.waits);
         }
         let next = match (done.error, plan.look_again) {

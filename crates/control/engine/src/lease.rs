@@ -1,0 +1,135 @@
+//! One of several servers does the work: whoever holds a Lease. Judged by our own clock and by when *we* saw the holder renew,
+//! so that servers' clocks may differ.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use kedge_clock::Clock;
+use kube::api::PostParams;
+use kube::{Api, Client};
+
+/// A holder that is silent for so long has lost it.
+const TERM: SignedDuration = SignedDuration::from_secs(15);
+const RENEW: Duration = Duration::from_secs(5);
+const ASK: Duration = Duration::from_secs(2);
+
+/// What we last saw of the lease, and when we first saw it so.
+#[derive(Clone, Debug, PartialEq)]
+struct Sighting {
+    revision: Option<String>,
+    since: Timestamp,
+}
+
+pub struct Leadership {
+    leases: Api<Lease>,
+    clock: Clock,
+    name: String,
+    me: String,
+}
+
+impl Leadership {
+    /// `me` must be unlike every other server's.
+    pub fn new(client: Client, clock: Clock, name: &str, me: String) -> Self {
+        let leases = Api::namespaced(client, "kube-system");
+        Self { leases, clock, name: name.to_owned(), me }
+    }
+
+    /// Does the work whenever the lease is ours, and never when it isn't. Begins anew each time it is won.
+    pub async fn while_held<W: Future<Output = ()>>(&self, work: impl Fn() -> W) {
+        loop {
+            self.win().await;
+            tracing::info!(lease = self.name, "this server leads now");
+            tokio::select! {
+                () = work() => {}
+                () = self.keep() => tracing::warn!(lease = self.name, "this server no longer leads"),
+            }
+        }
+    }
+
+    /// Waits until the lease is ours.
+    async fn win(&self) {
+        let mut sighting: Option<Sighting> = None;
+        loop {
+            match self.try_take(&mut sighting).await {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(error) => tracing::debug!(lease = self.name, %error, "cannot ask for the lease"),
+            }
+            self.clock.sleep(ASK).await;
+        }
+    }
+
+    /// Returns when the lease is lost, or when it might be.
+    async fn keep(&self) {
+        let mut sure_until = self.after(TERM);
+        loop {
+            self.clock.sleep(RENEW).await;
+            match self.try_take(&mut None).await {
+                Ok(true) => sure_until = self.after(TERM),
+                Ok(false) => return,
+                Err(error) => tracing::debug!(lease = self.name, %error, "cannot renew the lease"),
+            }
+            // Another may have it from then on, so we must be done before.
+            if self.after(SignedDuration::from_secs(5)) >= sure_until {
+                return;
+            }
+        }
+    }
+
+    fn after(&self, wait: SignedDuration) -> Timestamp {
+        self.clock.now().saturating_add(wait).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Takes or renews the lease if it is free, ours or its holder silent. Two who try at once are told apart by the revision.
+    async fn try_take(&self, sighting: &mut Option<Sighting>) -> Result<bool, kube::Error> {
+        let Some(found) = self.leases.get_opt(&self.name).await? else {
+            let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
+            let lease = Lease { metadata, spec: Some(self.term(None)) };
+            return won(self.leases.create(&PostParams::default(), &lease).await);
+        };
+        let now = self.clock.now();
+        if !self.may_take(&found, sighting, now) {
+            return Ok(false);
+        }
+        let lease = Lease { spec: Some(self.term(found.spec.as_ref())), ..found };
+        won(self.leases.replace(&self.name, &PostParams::default(), &lease).await)
+    }
+
+    fn may_take(&self, found: &Lease, sighting: &mut Option<Sighting>, now: Timestamp) -> bool {
+        let holder = found.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref()).unwrap_or_default();
+        if holder.is_empty() || holder == self.me {
+            return true;
+        }
+        let revision = found.metadata.resource_version.clone();
+        let seen = sighting.get_or_insert_with(|| Sighting { revision: revision.clone(), since: now });
+        if seen.revision != revision {
+            *seen = Sighting { revision, since: now };
+        }
+        now.duration_since(seen.since) > TERM
+    }
+
+    fn term(&self, before: Option<&LeaseSpec>) -> LeaseSpec {
+        let now = MicroTime(self.clock.now());
+        let ours = before.filter(|spec| spec.holder_identity.as_deref() == Some(&*self.me));
+        let changes = before.and_then(|spec| spec.lease_transitions).unwrap_or(0);
+        LeaseSpec {
+            holder_identity: Some(self.me.clone()),
+            lease_duration_seconds: i32::try_from(TERM.as_secs()).ok(),
+            acquire_time: ours.and_then(|spec| spec.acquire_time.clone()).or(Some(now.clone())),
+            renew_time: Some(now),
+            lease_transitions: Some(if ours.is_some() || before.is_none() { changes } else { changes + 1 }),
+            ..LeaseSpec::default()
+        }
+    }
+}
+
+/// Somebody who was faster is no failure.
+fn won(answer: Result<Lease, kube::Error>) -> Result<bool, kube::Error> {
+    match answer {
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
+        Err(error) => Err(error),
+    }
+}

@@ -25,6 +25,11 @@ pub trait Strategy: Send + Sync {
     /// What is wrong with a change beyond `validate`, immutable fields foremost.
     fn validate_update(&self, _new: &Value, _old: &Value, _errors: &mut Errors) {}
 
+    /// `validate_update` says everything about a change and `validate` isn't asked: what was wrong before may stay.
+    fn judges_changes_whole(&self) -> bool {
+        false
+    }
+
     fn validate_status(&self, _new: &Value, _old: &Value, _errors: &mut Errors) {}
 
     /// Things that are legal and yet probably not meant; sent back as `Warning` headers.

@@ -195,7 +195,7 @@ impl Registry {
                     metadata::count_generation(&at.kind, new, old);
                 }
                 // A custom kind judges a change as a whole: what was wrong before it may stay.
-                if at.kind.rules.is_none() {
+                if at.kind.rules.is_none() && !strategy.judges_changes_whole() {
                     strategy.validate(new, &mut errors);
                 }
                 strategy.validate_update(new, old, &mut errors);

@@ -1,7 +1,5 @@
 //! CustomResourceDefinitions. What they define is served elsewhere; here is only whether they make sense.
 
-mod check;
-
 use kedge_kinds::field::Errors;
 use serde_json::{Value, json};
 
@@ -46,11 +44,15 @@ impl Strategy for CustomDefinitions {
     }
 
     fn validate(&self, definition: &Value, errors: &mut Errors) {
-        check::definition(errors, definition);
+        kedge_custom::check(definition, None, errors);
     }
 
     fn validate_update(&self, new: &Value, old: &Value, errors: &mut Errors) {
-        check::update(errors, new, old);
+        kedge_custom::check(new, Some(old), errors);
+    }
+
+    fn judges_changes_whole(&self) -> bool {
+        true
     }
 
     fn counts_generations(&self) -> bool {

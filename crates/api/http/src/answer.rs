@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::body::Body;
 use crate::media::Format;
+use crate::protobuf;
 
 pub(crate) type Answer = Response<Body>;
 
@@ -47,6 +48,7 @@ pub(crate) fn document(code: u16, value: &Value, format: Format, pretty: bool) -
         Format::Yaml => {
             serde_saphyr::to_string(value).map(String::into_bytes).map_err(|error| error.to_string())
         }
+        Format::Protobuf => protobuf::document(value).map_err(|error| error.to_string()),
     };
     match bytes {
         Ok(bytes) => of(code, format.content_type(), Bytes::from(bytes)),
@@ -59,6 +61,9 @@ pub(crate) fn document(code: u16, value: &Value, format: Format, pretty: bool) -
 pub(crate) fn stored(code: u16, bytes: Bytes, format: Format, pretty: bool) -> Result<Answer, Status> {
     if format == Format::Json && !pretty {
         return Ok(json(code, bytes));
+    }
+    if format == Format::Protobuf {
+        return Ok(of(code, format.content_type(), protobuf::stored(&bytes)?));
     }
     let value: Value = serde_json::from_slice(&bytes).map_err(|error| Status::internal(error.to_string()))?;
     Ok(document(code, &value, format, pretty))

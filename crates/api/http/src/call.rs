@@ -8,7 +8,7 @@ use kedge_kinds::{Kind, Status};
 use kedge_registry::gate::Remarks;
 use kedge_registry::{At, User, WriteOptions};
 
-use crate::media::{self, Output};
+use crate::media::{self, Offer, Output};
 use crate::path::Place;
 use crate::query::Query;
 use crate::{router, verbs};
@@ -91,6 +91,11 @@ pub(crate) struct Call {
     pub(crate) remarks: Remarks,
 }
 
+/// Custom kinds have no protobuf.
+fn offer(kind: &Kind, verb: Verb) -> Offer {
+    Offer { protobuf: kind.rules.is_none(), stream: verb == Verb::Watch }
+}
+
 impl Call {
     /// Refuses a place that the kind doesn't have and a verb that the place doesn't.
     pub(crate) fn new(
@@ -133,7 +138,7 @@ impl Call {
         if matches!(verb, Verb::Update | Verb::Patch) && name.is_none() {
             return Err(verbs::method_not_allowed());
         }
-        let output = media::negotiate(headers)?;
+        let output = media::negotiate(headers, offer(&kind, verb))?;
         Ok(Self {
             at: At {
                 kind,

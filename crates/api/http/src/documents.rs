@@ -35,7 +35,8 @@ impl Documents {
             return made.clone();
         }
         let discovery = Discovery::new(catalog.kinds());
-        let openapi = OpenApi::new(catalog.kinds());
+        let before = self.made.load_full();
+        let openapi = OpenApi::after(before.as_ref().map(|made| &made.openapi), catalog.kinds());
         let made = Arc::new(Made { catalog, discovery, openapi });
         self.made.store(Some(made.clone()));
         made
@@ -46,7 +47,7 @@ impl Documents {
 pub(crate) async fn answer(api: &Api, parts: &Parts) -> Result<Option<Answer>, Status> {
     let made = api.documents().of(api.registry().catalog());
     if !parts.uri.path().starts_with("/openapi/") {
-        return Ok(discovered(&made, parts));
+        return discovered(&made, parts);
     }
     // Making the documents takes a while the first time; other requests need not wait for it.
     let asked = schema::Asked::of(parts);
@@ -56,30 +57,35 @@ pub(crate) async fn answer(api: &Api, parts: &Parts) -> Result<Option<Answer>, S
         .map_err(|error| Status::internal(error.to_string()))
 }
 
-fn discovered(made: &Made, parts: &Parts) -> Option<Answer> {
+fn discovered(made: &Made, parts: &Parts) -> Result<Option<Answer>, Status> {
     let path = parts.uri.path().trim_matches('/');
     let segments: Vec<&str> = path.split('/').collect();
     let discovery = &made.discovery;
     let aggregated = aggregated(media::accept_text(&parts.headers));
-    match (segments.as_slice(), aggregated) {
-        ([""], _) => Some(paths(&made.catalog)),
-        (["api"], Some(version)) => Some(tagged(parts, version, discovery.aggregated_core(version))),
-        (["apis"], Some(version)) => Some(tagged(parts, version, discovery.aggregated_groups(version))),
+    let document = match (segments.as_slice(), aggregated) {
+        ([""], _) => return Ok(Some(paths(&made.catalog))),
+        (["api"], Some(version)) => {
+            return Ok(Some(tagged(parts, version, discovery.aggregated_core(version))));
+        }
+        (["apis"], Some(version)) => {
+            return Ok(Some(tagged(parts, version, discovery.aggregated_groups(version))));
+        }
         (["api"], None) => {
             let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok());
             let host = host
                 .or_else(|| parts.uri.authority().map(http::uri::Authority::as_str))
                 .unwrap_or("localhost");
-            Some(answer::json(200, discovery.core_versions(host)))
+            Some(discovery.core_versions(host))
         }
-        (["apis"], None) => Some(answer::json(200, discovery.groups())),
-        (["api", version], _) => discovery.resources("", version).map(|body| answer::json(200, body)),
-        (["apis", group], _) => discovery.group(group).map(|body| answer::json(200, body)),
-        (["apis", group, version], _) => {
-            discovery.resources(group, version).map(|body| answer::json(200, body))
-        }
+        (["apis"], None) => Some(discovery.groups()),
+        (["api", version], _) => discovery.resources("", version),
+        (["apis", group], _) => discovery.group(group),
+        (["apis", group, version], _) => discovery.resources(group, version),
         _ => None,
-    }
+    };
+    let Some(document) = document else { return Ok(None) };
+    let format = media::negotiate(&parts.headers, media::Offer::ANY)?.format;
+    answer::stored(200, document, format, false).map(Some)
 }
 
 /// Whether the client prefers the aggregated form, and in which version.

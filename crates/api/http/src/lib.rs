@@ -23,6 +23,7 @@ mod metrics;
 pub mod openapi;
 pub mod partial;
 mod path;
+mod protobuf;
 mod query;
 mod rbac;
 mod reviews;

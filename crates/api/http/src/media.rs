@@ -11,6 +11,7 @@ pub(crate) enum Format {
     #[default]
     Json,
     Yaml,
+    Protobuf,
 }
 
 impl Format {
@@ -18,8 +19,24 @@ impl Format {
         match self {
             Format::Json => "application/json",
             Format::Yaml => "application/yaml",
+            Format::Protobuf => PROTOBUF,
         }
     }
+}
+
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+/// What can be had at a place, beside JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// Whole objects in protobuf, which custom kinds don't have; what is asked for their metadata only has it always.
+    pub(crate) protobuf: bool,
+    /// Events one after the other, for which YAML has no form.
+    pub(crate) stream: bool,
+}
+
+impl Offer {
+    pub(crate) const ANY: Offer = Offer { protobuf: true, stream: false };
 }
 
 /// In which form an object or a list is wanted.
@@ -68,10 +85,24 @@ fn clause(text: &str) -> Option<Clause<'_>> {
 impl Clause<'_> {
     fn format(&self) -> Option<Format> {
         match (self.kind, self.subtype) {
-            ("*" | "application", "*") | ("application", "json") => Some(Format::Json),
+            ("*", "*") | ("application", "json") => Some(Format::Json),
             ("application", "yaml") => Some(Format::Yaml),
+            ("application", "vnd.kubernetes.protobuf") => Some(Format::Protobuf),
             _ => None,
         }
+    }
+
+    /// `None` if it cannot be had there.
+    fn output(&self, offer: Offer) -> Option<Output> {
+        let (format, rendering) = (self.format()?, self.rendering()?);
+        let can = match (format, rendering) {
+            (Format::Json, _) | (Format::Protobuf, Rendering::Metadata(_)) => true,
+            (Format::Yaml, _) => !offer.stream,
+            (Format::Protobuf, Rendering::Whole) => offer.protobuf,
+            (Format::Protobuf, Rendering::Table(_)) => false,
+        };
+        let stream = self.param("stream").is_none_or(|stream| matches!(stream, "" | "watch"));
+        (can && stream).then_some(Output { format, rendering })
     }
 
     fn param(&self, name: &str) -> Option<&str> {
@@ -94,7 +125,7 @@ impl Clause<'_> {
 }
 
 /// The best thing that the client accepts and we can make.
-pub(crate) fn negotiate(headers: &HeaderMap) -> Result<Output, Status> {
+pub(crate) fn negotiate(headers: &HeaderMap, offer: Offer) -> Result<Output, Status> {
     let mut asked = false;
     let mut known = false;
     for header in headers.get_all(ACCEPT) {
@@ -104,22 +135,39 @@ pub(crate) fn negotiate(headers: &HeaderMap) -> Result<Output, Status> {
         let Ok(text) = header.to_str() else { continue };
         asked |= !text.trim().is_empty();
         for clause in clauses(text) {
-            known |= clause.format().is_some() || clause.subtype == "vnd.kubernetes.protobuf";
-            if let (Some(format), Some(rendering)) = (clause.format(), clause.rendering()) {
-                return Ok(Output { format, rendering });
+            known |= clause.format().is_some();
+            if let Some(output) = clause.output(offer) {
+                return Ok(output);
             }
         }
     }
     if !asked {
         return Ok(Output::default());
     }
-    Err(if known { not_acceptable() } else { unknown_form() })
+    Err(match (known, offer.stream) {
+        (false, _) => unknown_form(),
+        (true, false) => not_acceptable(),
+        (true, true) => not_acceptable_stream(),
+    })
 }
 
-/// A form that we know, in a rendering that we don't; or protobuf, which we only read.
+/// The form of a failure: it is never a table nor metadata, so only what asks for neither counts.
+pub(crate) fn failure_format(headers: &HeaderMap) -> Format {
+    let texts = headers.get_all(ACCEPT).iter().filter_map(|header| header.to_str().ok());
+    let whole = texts.flat_map(clauses).filter(|clause| clause.param("as").is_none());
+    whole.filter_map(|clause| clause.format()).next().unwrap_or_default()
+}
+
+/// A form that we know, in a rendering that we don't; or one that this kind doesn't have.
 pub(crate) fn not_acceptable() -> Status {
     let message = "only the following media types are accepted: \
                    application/json, application/yaml, application/vnd.kubernetes.protobuf";
+    Status::new(406, Reason::NotAcceptable, message)
+}
+
+fn not_acceptable_stream() -> Status {
+    let message = "only the following media types are accepted: \
+                   application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
     Status::new(406, Reason::NotAcceptable, message)
 }
 

@@ -84,8 +84,7 @@ impl Router {
         let mut answer = match handled {
             Ok(Ok(answer)) => answer,
             Ok(Err(status)) => {
-                let format = media::negotiate(&parts.headers).unwrap_or_default().format;
-                answer::failure(&status, format)
+                answer::failure(&status, media::failure_format(&parts.headers))
             }
             Err(_) => {
                 self.api.metrics().panicked();

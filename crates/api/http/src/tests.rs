@@ -9,6 +9,7 @@ mod objects;
 mod socket;
 mod tokens;
 mod watch;
+mod wire;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request};

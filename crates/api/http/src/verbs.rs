@@ -14,10 +14,10 @@ use kedge_registry::{At, Catalog, Written};
 use crate::answer::{self, Answer};
 use crate::api::Api;
 use crate::call::{Call, Verb};
-use crate::media::Rendering;
+use crate::media::{Format, Rendering};
 use crate::path::Place;
 use crate::table::Table;
-use crate::{content, escalate, partial, reviews};
+use crate::{content, escalate, partial, protobuf, reviews};
 
 pub(crate) async fn answer(api: &Arc<Api>, call: Call, body: Bytes) -> Result<Answer, Status> {
     if call.at.subresource.as_deref().is_some_and(is_long) {
@@ -86,6 +86,12 @@ fn answer_write(api: &Api, call: &Call, written: Written, creates: bool) -> Resu
 fn object(api: &Api, call: &Call, code: u16, bytes: Bytes) -> Result<Answer, Status> {
     let bytes = match call.output.rendering {
         Rendering::Whole => bytes,
+        // Of another form's fields only those of the metadata are read, so nothing need be cut out first.
+        Rendering::Metadata(_) if call.output.format == Format::Protobuf => {
+            let form = protobuf::form_of(&call.at.kind, call.output.rendering)?;
+            let bytes = protobuf::object(&form, &bytes)?;
+            return Ok(answer::of(code, Format::Protobuf.content_type(), bytes));
+        }
         Rendering::Metadata(version) => partial::object(&bytes, version).map_err(unreadable)?,
         Rendering::Table(version) => {
             let include = list::include_object(&call.query)?;

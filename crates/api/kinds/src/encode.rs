@@ -3,13 +3,16 @@
 
 mod back;
 mod emit;
+mod like;
 mod plan;
 mod tape;
 
+use bytes::BytesMut;
 use serde_json::Value;
 
 use self::back::Back;
 use self::emit::Emit;
+use self::like::Like;
 use self::tape::Tape;
 use crate::builtin::builtin;
 use crate::decode::protobuf::MAGIC;
@@ -70,6 +73,10 @@ pub struct Encoder {
     tape: Tape,
     out: Back,
     slots: Vec<u32>,
+    stack: Vec<u32>,
+    /// Of items only: the one to which the next is likened, and the one that is being written.
+    like: Option<Like>,
+    notes: Like,
 }
 
 impl Encoder {
@@ -79,7 +86,7 @@ impl Encoder {
         self.out.bytes(4, b"");
         self.out.bytes(3, b"");
         let end = self.out.position();
-        self.write(form, json)?;
+        self.write(form, json, false)?;
         self.out.close(2, end);
         self.out.push(&form.names);
         self.out.push(MAGIC);
@@ -89,17 +96,52 @@ impl Encoder {
     /// The message alone, as it stands in a list or in another message.
     pub fn message(&mut self, form: &Form, json: &[u8]) -> Result<&[u8], EncodeError> {
         self.out.clear();
-        self.write(form, json)?;
+        self.write(form, json, false)?;
         Ok(self.out.written())
     }
 
-    fn write(&mut self, form: &Form, json: &[u8]) -> Result<(), EncodeError> {
+    /// The message alone, of an object that has much in common with those before it. Every call must be for the same form.
+    pub fn item(&mut self, form: &Form, json: &[u8]) -> Result<&[u8], EncodeError> {
+        self.out.clear();
+        self.notes.begin(plan::plans().last().map_or(0, |last| last.first + last.fields));
+        let same = self.write(form, json, true)?;
+        if self.like.is_some() && same * 2 >= json.len() {
+            return Ok(self.out.written());
+        }
+        // The next ones will rather be like this one.
+        self.notes.keep(json, &mut self.out);
+        let kept = self.like.get_or_insert_default();
+        std::mem::swap(kept, &mut self.notes);
+        Ok(kept.out().written())
+    }
+
+    /// How much memory it keeps for the next object.
+    pub fn held(&self) -> usize {
+        self.tape.held()
+            + self.out.capacity()
+            + (self.slots.capacity() + self.stack.capacity()) * size_of::<u32>()
+    }
+
+    /// Tells how many bytes of the JSON were the same as in the object before.
+    fn write(&mut self, form: &Form, json: &[u8], alike: bool) -> Result<usize, EncodeError> {
         let schemas: &Schemas = &builtin().schemas;
-        self.tape.read(schemas, form.message, json)?;
-        let nodes = self.tape.nodes();
-        let mut emit =
-            Emit { plans: plan::plans(), schemas, json, nodes, out: &mut self.out, slots: &mut self.slots };
-        emit.root(form.message)
+        let plans = plan::plans();
+        let like = self.like.as_ref().filter(|_| alike);
+        self.tape.read(plans, schemas, like, form.message, json)?;
+        let mut emit = Emit {
+            plans,
+            schemas,
+            json,
+            nodes: self.tape.nodes(),
+            out: &mut self.out,
+            slots: &mut self.slots,
+            stack: &mut self.stack,
+            like,
+            notes: alike.then_some(&mut self.notes),
+            same: 0,
+        };
+        emit.root(form.message)?;
+        Ok(emit.same)
     }
 }
 
@@ -136,7 +178,7 @@ pub fn item_head(length: usize, out: &mut Vec<u8>) {
 pub const LIST_TAIL: &[u8] = &[3 << 3 | 2, 0, 4 << 3 | 2, 0];
 
 /// An event of a watch around an object that has its envelope already, with the length that precedes it in a stream.
-pub fn watch_frame(kind: &str, object: &[u8], out: &mut Vec<u8>) {
+pub fn watch_frame(kind: &str, object: &[u8], out: &mut BytesMut) {
     let mut head = Back::default();
     // The object stands behind everything else, so its bytes need not pass through here.
     head.varint(object.len() as u64);

@@ -10,6 +10,7 @@ use crate::call::Call;
 use crate::chunks::{Chunks, Rows};
 use crate::media::{Format, Rendering};
 use crate::partial::{self, ListMeta};
+use crate::protobuf;
 use crate::query::{Query, invalid, not_supported};
 use crate::table::{IncludeObject, Table};
 
@@ -25,6 +26,10 @@ pub(super) async fn answer(api: &Api, call: &Call, found: List) -> Result<Answer
         remaining_item_count: found.remaining,
     };
     let kind = &call.at.kind;
+    if call.output.format == Format::Protobuf {
+        let body = protobuf::list(kind, call.output.rendering, found.items, &meta).await?;
+        return Ok(answer::of(200, Format::Protobuf.content_type(), body));
+    }
     let body = match call.output.rendering {
         Rendering::Whole => body(Chunks::new(found.items, Whole::of(kind), head(kind, &meta))),
         Rendering::Metadata(version) => body(partial::list(found.items, &meta, version)),

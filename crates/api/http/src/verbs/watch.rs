@@ -1,6 +1,7 @@
 //! `watch`: events as they happen, each the stored bytes between two fixed ones. What waits is sent together, so that a
 //! burst costs one write and a lone event leaves at once.
 
+use std::borrow::Cow;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::pin::Pin;
@@ -11,25 +12,28 @@ use bytes::{Bytes, BytesMut};
 use futures::stream;
 use jiff::{SignedDuration, Timestamp};
 use kedge_kinds::Status;
+use kedge_kinds::encode::{self, Form};
 use kedge_registry::{WatchEvent, WatchKind, Watching};
 use kedge_store::Revision;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::watch::Receiver;
 
 use crate::answer::{self, Answer};
 use crate::api::Api;
 use crate::body::Body;
 use crate::call::Call;
-use crate::media::Rendering;
+use crate::media::{Format, Rendering};
 use crate::metrics::Held;
-use crate::partial;
 use crate::table::Table;
+use crate::{partial, protobuf};
 
 /// How long a watch lasts that doesn't say how long it wants to: between this and twice this.
 const SHORTEST_LIFE: u64 = 30 * 60;
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
 /// As much as is gathered into one write.
 const PIECE: usize = 64 * 1024;
+
+const PROTOBUF_EVENTS: &str = "application/vnd.kubernetes.protobuf;stream=watch";
 
 type Timer = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -50,10 +54,16 @@ pub(super) async fn watch(api: &Arc<Api>, mut call: Call) -> Result<Answer, Stat
         }
         Rendering::Whole | Rendering::Metadata(_) => None,
     };
+    let form = match call.output.format {
+        Format::Protobuf => Some(protobuf::form_of(&call.at.kind, call.output.rendering)?),
+        Format::Json | Format::Yaml => None,
+    };
+    let content_type = if form.is_some() { PROTOBUF_EVENTS } else { "application/json" };
     let watching = api.registry().watch(&call.at, &query).await?;
     let stream = Stream {
         watching,
         table,
+        form,
         first: true,
         end: timer(api, life),
         bookmark: query.bookmarks.then(|| timer(api, BOOKMARK_EVERY)),
@@ -65,7 +75,7 @@ pub(super) async fn watch(api: &Arc<Api>, mut call: Call) -> Result<Answer, Stat
     };
     let pieces =
         stream::unfold(stream, |mut stream| async move { stream.piece().await.map(|piece| (piece, stream)) });
-    Ok(answer::of(200, "application/json", Body::live(pieces)))
+    Ok(answer::of(200, content_type, Body::live(pieces)))
 }
 
 fn timer(api: &Api, after: Duration) -> Timer {
@@ -86,6 +96,8 @@ enum Wake {
 struct Stream {
     watching: Watching,
     table: Option<Table>,
+    /// The message that the objects are sent as, if they are sent in protobuf.
+    form: Option<Cow<'static, Form>>,
     first: bool,
     end: Timer,
     bookmark: Option<Timer>,
@@ -146,6 +158,18 @@ impl Stream {
     }
 
     fn write(&mut self, event: &WatchEvent, out: &mut BytesMut) {
+        if let Some(form) = &self.form {
+            let name = match event.kind {
+                WatchKind::Added => "ADDED",
+                WatchKind::Modified => "MODIFIED",
+                WatchKind::Deleted => "DELETED",
+                WatchKind::InitialEventsEnd(revision) => return self.write_bookmark(revision, true, out),
+            };
+            return match protobuf::event(&event.bytes, self.call.output.rendering, form) {
+                Ok(object) => encode::watch_frame(name, &object, out),
+                Err(error) => self.fail(&protobuf::ProtobufError::from(error).into(), out),
+            };
+        }
         let head: &[u8] = match event.kind {
             WatchKind::Added => br#"{"type":"ADDED","object":"#,
             WatchKind::Modified => br#"{"type":"MODIFIED","object":"#,
@@ -190,17 +214,24 @@ impl Stream {
                 }}],
             }),
         };
-        out.extend_from_slice(json!({ "type": "BOOKMARK", "object": object }).to_string().as_bytes());
-        out.extend_from_slice(b"\n");
+        self.write_made("BOOKMARK", &object, out);
     }
 
     /// Once the stream has begun, a failure is its last event.
     fn fail(&mut self, status: &Status, out: &mut BytesMut) {
-        out.extend_from_slice(
-            json!({ "type": "ERROR", "object": status.to_object() }).to_string().as_bytes(),
-        );
-        out.extend_from_slice(b"\n");
+        self.write_made("ERROR", &status.to_object(), out);
         self.done = true;
+    }
+
+    /// An event about something that is not stored.
+    fn write_made(&self, name: &str, object: &Value, out: &mut BytesMut) {
+        if self.form.is_some()
+            && let Ok(object) = protobuf::document(object)
+        {
+            return encode::watch_frame(name, &object, out);
+        }
+        out.extend_from_slice(json!({ "type": name, "object": object }).to_string().as_bytes());
+        out.extend_from_slice(b"\n");
     }
 }
 

@@ -13,6 +13,10 @@ impl Back {
         self.held = 0;
     }
 
+    pub(super) fn capacity(&self) -> usize {
+        self.buffer.len()
+    }
+
     pub(super) fn written(&self) -> &[u8] {
         self.buffer.get(self.buffer.len() - self.held..).unwrap_or_default()
     }

@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::EncodeError;
 use super::back::Back;
+use super::like::{Like, Seen};
 use super::plan::{Plan, Step};
 use super::tape::{Node, What};
 use crate::decode::protobuf::JSON_SCHEMA;
@@ -21,6 +22,13 @@ pub(super) struct Emit<'a> {
     pub(super) out: &'a mut Back,
     /// For each struct that is being written, where each of its fields stands; 0, the root's place, where it has none.
     pub(super) slots: &'a mut Vec<u32>,
+    /// What is still to be written of lists and maps, the next one last.
+    pub(super) stack: &'a mut Vec<u32>,
+    pub(super) like: Option<&'a Like>,
+    /// Notes where each field is, for the next object to be likened to this one.
+    pub(super) notes: Option<&'a mut Like>,
+    /// How much of the JSON was the same.
+    pub(super) same: usize,
 }
 
 /// Where a value stands on the tape.
@@ -29,6 +37,7 @@ type Place = usize;
 impl<'a> Emit<'a> {
     pub(super) fn root(&mut self, message: TypeId) -> Result<(), EncodeError> {
         self.slots.clear();
+        self.stack.clear();
         if self.nodes.is_empty() {
             return Err(EncodeError::Json(0));
         }
@@ -58,17 +67,23 @@ impl<'a> Emit<'a> {
                 child = node.next as usize;
             }
         }
-        self.steps(object, &plan.steps, base)?;
+        self.steps(object, &plan.steps, plan.first, base)?;
         self.slots.truncate(base);
         Ok(())
     }
 
-    fn steps(&mut self, object: &ObjectType, steps: &[Step], base: usize) -> Result<(), EncodeError> {
+    fn steps(
+        &mut self,
+        object: &ObjectType,
+        steps: &[Step],
+        first: usize,
+        base: usize,
+    ) -> Result<(), EncodeError> {
         for step in steps {
             match step {
                 Step::Inlined { number, steps } => {
                     let since = self.out.position();
-                    self.steps(object, steps, base)?;
+                    self.steps(object, steps, first, base)?;
                     self.out.close(*number, since);
                 }
                 Step::Field { index, always } => {
@@ -76,7 +91,10 @@ impl<'a> Emit<'a> {
                     match self.slots.get(base + index) {
                         None | Some(0) if *always => self.nothing(&field.shape, field.tag)?,
                         None | Some(0) => {}
-                        Some(&at) => self.field(&field.shape, &field.wire, field.tag, at as usize)?,
+                        Some(&at) => {
+                            let (number, at) = (first + index, at as usize);
+                            self.noted(number, &field.shape, &field.wire, field.tag, at)?;
+                        }
                     }
                 }
             }
@@ -104,6 +122,32 @@ impl<'a> Emit<'a> {
         Ok(())
     }
 
+    /// A field that is given; copied if it is what it was in the object before.
+    fn noted(
+        &mut self,
+        number: usize,
+        shape: &Shape,
+        wire: &Wire,
+        tag: u32,
+        at: Place,
+    ) -> Result<(), EncodeError> {
+        let node = self.node(at)?;
+        let since = self.out.position();
+        if node.what == What::Same {
+            let before = self.like.and_then(|like| like.encoded(number)).ok_or(EncodeError::Json(at))?;
+            self.out.push(before);
+            self.same += (node.end - node.start) as usize;
+        } else {
+            self.field(shape, wire, tag, at)?;
+        }
+        let bracket = matches!(node.what, What::Nested | What::Raw | What::Same);
+        if let Some(notes) = self.notes.as_mut().filter(|_| bracket) {
+            let encoded = (since, self.out.position());
+            notes.note(number, Seen { json: (node.start as usize, node.end as usize), encoded });
+        }
+        Ok(())
+    }
+
     fn field(&mut self, shape: &Shape, wire: &Wire, number: u32, at: Place) -> Result<(), EncodeError> {
         match shape {
             Shape::List(item) => self.items(item, wire, number, at),
@@ -112,39 +156,34 @@ impl<'a> Emit<'a> {
         }
     }
 
-    /// The values directly in a list or map.
-    fn children(&self, at: Place) -> Result<Vec<u32>, EncodeError> {
+    /// Puts the values directly in a list or map on the stack, and tells how high it was.
+    fn children(&mut self, at: Place) -> Result<usize, EncodeError> {
+        let height = self.stack.len();
         let end = self.node(at)?.next;
-        let mut found = Vec::new();
         let mut child = at as u32 + 1;
         while child < end {
-            found.push(child);
+            self.stack.push(child);
             child = self.node(child as usize)?.next;
         }
-        Ok(found)
+        Ok(height)
     }
 
     fn items(&mut self, item: &Shape, wire: &Wire, number: u32, at: Place) -> Result<(), EncodeError> {
-        for &child in self.children(at)?.iter().rev() {
+        let height = self.children(at)?;
+        while self.stack.len() > height
+            && let Some(child) = self.stack.pop()
+        {
             self.value(item, wire, number, child as usize)?;
         }
         Ok(())
     }
 
     fn entries(&mut self, item: &Shape, wire: &Wire, number: u32, at: Place) -> Result<(), EncodeError> {
-        let children = self.children(at)?;
-        let mut pairs: Vec<[u32; 2]> =
-            children.chunks_exact(2).filter_map(|pair| pair.try_into().ok()).collect();
-        let json = self.json;
-        let name = |pair: &[u32; 2]| {
-            let node = self.nodes.get(pair[0] as usize);
-            node.and_then(|node| json.get(node.start as usize..node.end as usize)).unwrap_or_default()
-        };
-        // Upstream writes maps in the order of their keys, which is how objects are stored.
-        if !pairs.is_sorted_by_key(name) {
-            pairs.sort_by_key(name);
-        }
-        for [key, value] in pairs.into_iter().rev() {
+        let height = self.children(at)?;
+        self.sort_keys(height);
+        while self.stack.len() > height
+            && let (Some(value), Some(key)) = (self.stack.pop(), self.stack.pop())
+        {
             let since = self.out.position();
             self.value(item, wire, 2, value as usize)?;
             let key = self.text(self.node(key as usize)?)?;
@@ -152,6 +191,24 @@ impl<'a> Emit<'a> {
             self.out.close(number, since);
         }
         Ok(())
+    }
+
+    /// Upstream writes maps in the order of their keys, which is how objects are stored; so there is hardly ever anything to do.
+    fn sort_keys(&mut self, height: usize) {
+        let (json, nodes) = (self.json, self.nodes);
+        let name = |key: u32| {
+            let node = nodes.get(key as usize);
+            node.and_then(|node| json.get(node.start as usize..node.end as usize)).unwrap_or_default()
+        };
+        let entries = self.stack.get(height..).unwrap_or_default();
+        let mut pairs = entries.chunks_exact(2);
+        if pairs.clone().map(|pair| name(pair[0])).is_sorted() {
+            return;
+        }
+        let mut sorted: Vec<[u32; 2]> = pairs.by_ref().map(|pair| [pair[0], pair[1]]).collect();
+        sorted.sort_by_key(|pair| name(pair[0]));
+        self.stack.truncate(height);
+        self.stack.extend(sorted.into_iter().flatten());
     }
 
     fn span(&self, node: Node) -> &'a str {
@@ -281,12 +338,18 @@ impl<'a> Emit<'a> {
                 self.out.number(1, 1);
             }
             Wire::SchemaOrArray if is_list => {
-                for &child in self.children(at)?.iter().rev() {
+                let height = self.children(at)?;
+                while self.stack.len() > height
+                    && let Some(child) = self.stack.pop()
+                {
                     self.schema(2, child as usize)?;
                 }
             }
             Wire::SchemaOrStrings if is_list => {
-                for &child in self.children(at)?.iter().rev() {
+                let height = self.children(at)?;
+                while self.stack.len() > height
+                    && let Some(child) = self.stack.pop()
+                {
                     let text = self.text(self.node(child as usize)?)?;
                     self.out.bytes(2, text.as_bytes());
                 }

@@ -10,6 +10,8 @@ use crate::schema::{Field, ObjectType, Shape, Wire, Zero};
 pub(super) struct Plan {
     /// How many fields the struct has.
     pub(super) fields: usize,
+    /// The number of its first field among the fields of all structs.
+    pub(super) first: usize,
     pub(super) steps: Vec<Step>,
 }
 
@@ -28,11 +30,15 @@ pub(super) enum Step {
 /// By the number of the built-in type.
 pub(super) fn plans() -> &'static [Plan] {
     static PLANS: OnceLock<Vec<Plan>> = OnceLock::new();
-    PLANS.get_or_init(|| builtin().schemas.types().map(|(_, object)| plan(object)).collect())
-}
-
-fn plan(object: &ObjectType) -> Plan {
-    Plan { fields: object.fields.len(), steps: steps(object, &[]) }
+    PLANS.get_or_init(|| {
+        let mut next = 0;
+        let plan = |(_, object): (_, &ObjectType)| {
+            let first = next;
+            next += object.fields.len();
+            Plan { fields: object.fields.len(), first, steps: steps(object, &[]) }
+        };
+        builtin().schemas.types().map(plan).collect()
+    })
 }
 
 /// The fields that stand in the inlined messages `within`, and deeper ones as messages of their own.

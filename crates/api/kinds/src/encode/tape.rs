@@ -2,6 +2,8 @@
 //! what it calls free JSON is not looked into.
 
 use super::EncodeError;
+use super::like::Like;
+use super::plan::Plan;
 use crate::decode::protobuf::JSON_SCHEMA;
 use crate::schema::{Field, ObjectType, Schemas, Shape, TypeId, Wire};
 
@@ -29,6 +31,8 @@ pub(super) enum What {
     Nested,
     /// JSON that is taken as it is.
     Raw,
+    /// Just what the same field was in the object that this one is likened to.
+    Same,
     /// A key's value that is none; elsewhere nothing is noted of those.
     Null,
 }
@@ -46,16 +50,29 @@ impl Tape {
         &self.nodes
     }
 
-    pub(super) fn read(&mut self, schemas: &Schemas, root: TypeId, json: &[u8]) -> Result<(), EncodeError> {
+    pub(super) fn held(&self) -> usize {
+        self.nodes.capacity() * size_of::<Node>()
+    }
+
+    pub(super) fn read(
+        &mut self,
+        plans: &[Plan],
+        schemas: &Schemas,
+        like: Option<&Like>,
+        root: TypeId,
+        json: &[u8],
+    ) -> Result<(), EncodeError> {
         self.nodes.clear();
-        let mut scan = Scan { schemas, json, at: 0, nodes: &mut self.nodes, depth: 0 };
+        let mut scan = Scan { plans, schemas, like, json, at: 0, nodes: &mut self.nodes, depth: 0 };
         scan.value(&Shape::Object(root), &Wire::Plain, 0)?;
         Ok(())
     }
 }
 
 struct Scan<'a> {
+    plans: &'a [Plan],
     schemas: &'a Schemas,
+    like: Option<&'a Like>,
     json: &'a [u8],
     at: usize,
     nodes: &'a mut Vec<Node>,
@@ -95,13 +112,10 @@ impl Scan<'_> {
             return self.raw(field);
         }
         match (self.peek()?, shape) {
-            (b'{', Shape::Object(id)) => match self.schemas.get(*id) {
-                Some(object) => self.object(object, field),
-                None => self.skip(),
-            },
+            (b'{', Shape::Object(id)) => self.object(*id, field),
             (b'{', Shape::Map(item)) => self.map(item, wire, field),
-            (b'{', Shape::Any) => match self.schemas.named(JSON_SCHEMA).and_then(|id| self.schemas.get(id)) {
-                Some(object) => self.object(object, field),
+            (b'{', Shape::Any) => match self.schemas.named(JSON_SCHEMA) {
+                Some(id) => self.object(id, field),
                 None => self.skip(),
             },
             // Of schemas or of texts; each says by itself which.
@@ -116,7 +130,7 @@ impl Scan<'_> {
             (b'n', _) => self.skip(),
             _ => {
                 let start = self.at;
-                self.bare();
+                self.bare()?;
                 self.note(start, self.at, field, What::Bare)
             }
         }
@@ -144,15 +158,19 @@ impl Scan<'_> {
         self.note(start, start, field, What::Nested)?;
         self.at += 1;
         inner(self)?;
-        let next = self.nodes.len() as u32;
+        let (next, end) = (self.nodes.len() as u32, self.at as u32);
         if let Some(node) = self.nodes.get_mut(own) {
-            node.next = next;
+            (node.next, node.end) = (next, end);
         }
         self.depth -= 1;
         Ok(())
     }
 
-    fn object(&mut self, object: &ObjectType, field: u16) -> Result<(), EncodeError> {
+    fn object(&mut self, id: TypeId, field: u16) -> Result<(), EncodeError> {
+        let (schemas, plans) = (self.schemas, self.plans);
+        let (Some(object), Some(plan)) = (schemas.get(id), plans.get(id.0 as usize)) else {
+            return self.skip();
+        };
         self.nested(field, |scan| {
             let mut likely = 0;
             if scan.take(b'}')? {
@@ -165,7 +183,10 @@ impl Scan<'_> {
                 match find(object, name, likely) {
                     Some((index, field)) => {
                         likely = index + 1;
-                        scan.value(&field.shape, &field.wire, u16::try_from(index).unwrap_or(u16::MAX))?;
+                        let place = u16::try_from(index).unwrap_or(u16::MAX);
+                        if !scan.same(&field.shape, plan.first + index, place)? {
+                            scan.value(&field.shape, &field.wire, place)?;
+                        }
                     }
                     None => scan.skip()?,
                 }
@@ -174,6 +195,24 @@ impl Scan<'_> {
                 }
             }
         })
+    }
+
+    /// Notes the value of a field that is just what it was in the object before. One that has brackets ends where its like did,
+    /// so what is in it need not be looked at.
+    fn same(&mut self, shape: &Shape, number: usize, field: u16) -> Result<bool, EncodeError> {
+        let (Some(like), Shape::Object(_) | Shape::List(_) | Shape::Map(_) | Shape::Any) = (self.like, shape)
+        else {
+            return Ok(false);
+        };
+        let bracket = matches!(self.peek()?, b'{' | b'[');
+        let rest = self.json.get(self.at..).unwrap_or_default();
+        let Some(before) = like.json(number).filter(|before| bracket && rest.starts_with(before)) else {
+            return Ok(false);
+        };
+        let start = self.at;
+        self.at += before.len();
+        self.note(start, self.at, field, What::Same)?;
+        Ok(true)
     }
 
     fn map(&mut self, item: &Shape, wire: &Wire, field: u16) -> Result<(), EncodeError> {
@@ -250,12 +289,14 @@ impl Scan<'_> {
         }
     }
 
-    fn bare(&mut self) {
+    fn bare(&mut self) -> Result<(), EncodeError> {
+        let start = self.at;
         while let Some(byte) = self.json.get(self.at)
             && !matches!(byte, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t')
         {
             self.at += 1;
         }
+        if self.at > start { Ok(()) } else { self.wrong() }
     }
 
     fn raw(&mut self, field: u16) -> Result<(), EncodeError> {
@@ -267,28 +308,29 @@ impl Scan<'_> {
 
     /// Passes over a value, however deep.
     fn skip(&mut self) -> Result<(), EncodeError> {
+        match self.peek()? {
+            b'"' => self.text().map(|_| ()),
+            b'{' | b'[' => self.skip_nested(),
+            b',' | b':' | b'}' | b']' => self.wrong(),
+            _ => self.bare(),
+        }
+    }
+
+    /// Only texts and brackets matter: what is between them cannot contain any.
+    fn skip_nested(&mut self) -> Result<(), EncodeError> {
         let mut open = 0usize;
         loop {
-            match self.peek()? {
-                b'"' => {
+            match self.json.get(self.at) {
+                Some(b'"') => {
                     self.text()?;
-                }
-                b'{' | b'[' => {
-                    self.at += 1;
-                    open += 1;
                     continue;
                 }
-                b'}' | b']' => {
-                    self.at += 1;
-                    open = open.saturating_sub(1);
-                }
-                b',' | b':' if open > 0 => {
-                    self.at += 1;
-                    continue;
-                }
-                b',' | b':' => return self.wrong(),
-                _ => self.bare(),
+                Some(b'{' | b'[') => open += 1,
+                Some(b'}' | b']') => open = open.saturating_sub(1),
+                Some(_) => {}
+                None => return self.wrong(),
             }
+            self.at += 1;
             if open == 0 {
                 return Ok(());
             }

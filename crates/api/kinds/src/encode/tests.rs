@@ -93,12 +93,59 @@ fn others_can_read_it() {
     let volume = spec.volumes[0].volume_source.clone().unwrap().empty_dir.unwrap();
     assert_eq!(volume.size_limit.unwrap().string.as_deref(), Some("1Gi"));
 
-    let mut frame = Vec::new();
+    let mut frame = BytesMut::new();
     watch_frame("ADDED", &bytes, &mut frame);
     let (length, event) = frame.split_at(4);
     assert_eq!(u32::from_be_bytes(length.try_into().unwrap()) as usize, event.len());
     let event = k8s_pb::apimachinery::pkg::apis::meta::v1::WatchEvent::decode(event).unwrap();
     assert_eq!((event.r#type.as_deref(), event.object.unwrap().raw.unwrap()), (Some("ADDED"), bytes));
+}
+
+#[test]
+fn items_that_are_alike_come_out_as_if_they_were_alone() {
+    let pod = |name: &str, image: &str, zone: Value| {
+        json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": name, "labels": {"app": "web", "zone": zone}, "annotations": {}, "managedFields": [
+                {"manager": name, "fieldsV1": {"f:spec": {"f:containers": {"}": {}}}}}, {"manager": "n", "fieldsV1": {"f:x": {}}}]},
+            "spec": {"containers": [{"name": "c", "image": image, "args": ["a", "b"], "ports": [{"containerPort": 80}]},
+                {"name": "d", "args": [], "ports": []}], "nodeSelector": {"a": "b"}, "tolerations": [{}]}})
+    };
+    let form = Form::of("", "v1", "Pod").unwrap();
+    let mut alike = Encoder::default();
+    for (name, image, zone) in [
+        ("a", "web:1", json!("x")),
+        ("b", "web:1", json!("x")),
+        ("c\"\u{e9}", "web:2", json!("x")),
+        ("d", "web:1", json!("xy")),
+        ("e", "web:1", json!("x")),
+        ("f", "web:22", json!("")),
+        ("g", "web:2", Value::Null),
+    ] {
+        let json = pod(name, image, zone).to_string();
+        let alone = Encoder::default().message(&form, json.as_bytes()).unwrap().to_vec();
+        assert_eq!(alike.item(&form, json.as_bytes()).unwrap(), alone, "{name}");
+    }
+}
+
+#[test]
+fn what_is_no_json_is_refused() {
+    let form = Form::of("", "v1", "Pod").unwrap();
+    for broken in [
+        "",
+        "{",
+        "[",
+        "{\"spec\"",
+        "{\"spec\":}",
+        "{\"spec\":{\"containers\":[{\"name\":\"a",
+        "{\"x\":{",
+        "{\"x\":\"\\",
+        "{,}",
+        "null",
+        "{\"metadata\":{\"generation\":\"x\"}}",
+        "{\"metadata\":{\"creationTimestamp\":\"x\"}}",
+    ] {
+        assert!(Encoder::default().object(&form, broken.as_bytes()).is_err(), "{broken}");
+    }
 }
 
 /// Compares with samples that another encoder made: `NAME.json` and `NAME.pb` in the folder that the variable names.

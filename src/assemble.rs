@@ -5,11 +5,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kedge_admission::Webhooks;
 use kedge_clock::Clock;
 use kedge_http::{Router, ServeError, StartError, Tls};
 use kedge_kinds::Status;
 use kedge_pki::{Authority, Leaf, Names, PkiError, Purpose, Serving};
-use kedge_registry::Registry;
+use kedge_reach::Reach;
+use kedge_registry::gate::Gate;
+use kedge_registry::{Doors, Registry};
 use kedge_store::{Backup, Store, StoreError};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -18,7 +21,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::network::{Cidr, host_name, outward};
 use crate::settings::{Settings, StoreChoice};
-use crate::{kubeconfig, limits};
+use crate::{control, kubeconfig, limits};
 
 pub(crate) const DATA_DIR: &str = "/var/lib/kedge";
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 6443);
@@ -76,7 +79,7 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
         );
     }
     let pki = Pki::open(&pki, &settings, listen, clock.clone())?;
-    let registry = Registry::start(store.clone(), clock, registry_options(&settings, listen)).await?;
+    let registry = Registry::start(store.clone(), clock.clone(), registry_options(&settings, listen, gates(&store))).await?;
     let router = kedge_http::router(registry, http_options(&settings, &pki, listen, files)?)?;
     let tls = Tls::new(pki.serving.clone(), pki.authority.clients()?)?;
     let server = format!("https://{}", SocketAddr::new(reachable(listen.ip()), listen.port()));
@@ -87,8 +90,10 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     admin.write(&pki)?;
     tracing::info!("kedge is ready at {server}; kubeconfig: {}", admin.shown());
     let upkeep = tokio::spawn(router.clone().upkeep(pki.authority.clone()));
+    let control = tokio::spawn(control::run(router.clone(), clock));
     let renewals = tokio::spawn(async move { pki.keep_fresh(&admin).await });
     serve_until(listener, tls, router, &mut stop).await;
+    control.abort();
     renewals.abort();
     upkeep.abort();
     store.close().await;
@@ -148,13 +153,26 @@ fn domain(settings: &Settings) -> String {
     settings.cluster_domain.clone().unwrap_or_else(|| DOMAIN.to_owned())
 }
 
-fn registry_options(settings: &Settings, listen: SocketAddr) -> kedge_registry::Options {
+/// Admission from outside the registry, in the order in which it is asked.
+fn gates(store: &Store) -> Vec<Arc<dyn Gate>> {
+    let reach = Reach::new(Arc::new(Doors::new(store.clone())));
+    vec![Arc::new(Webhooks::new(store.clone(), reach))]
+}
+
+fn registry_options(
+    settings: &Settings,
+    listen: SocketAddr,
+    gates: Vec<Arc<dyn Gate>>,
+) -> kedge_registry::Options {
     let address = if listen.ip().is_unspecified() { outward() } else { Some(listen.ip()) };
+    let usual = kedge_registry::Options::default();
     kedge_registry::Options {
         service_cidrs: services(settings).iter().map(|range| (range.address, range.bits)).collect(),
         cluster_domain: domain(settings),
         api_address: address.map(|address| (address, listen.port())),
-        ..kedge_registry::Options::default()
+        gates,
+        event_ttl: settings.event_ttl.map_or(usual.event_ttl, |life| Some(life.0).filter(|life| !life.is_zero())),
+        ..usual
     }
 }
 

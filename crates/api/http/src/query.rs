@@ -22,7 +22,7 @@ impl Query {
         self.get(name).unwrap_or("").to_owned()
     }
 
-    fn all<'q>(&'q self, name: &'q str) -> impl Iterator<Item = &'q str> {
+    pub(crate) fn all<'q>(&'q self, name: &'q str) -> impl Iterator<Item = &'q str> {
         self.0.iter().filter(move |(found, _)| found == name).map(|(_, value)| value.as_str())
     }
 

@@ -23,6 +23,7 @@ pub(crate) fn is_review(at: &At) -> bool {
 pub(crate) async fn create(api: &Api, call: &Call, body: Bytes) -> Result<Answer, Status> {
     let mut options = call.write_options("CreateOptions")?;
     let mut object = content::object(call, &body, &mut options)?;
+    api.registry().admit_sent(&call.at, &mut object, &options).await?;
     let status = match &*call.at.kind.kind {
         "ServiceAccount" => request::token(api, call, &mut object, options.dry_run).await?,
         "TokenReview" => token_review(api, &object).await?,

@@ -1,5 +1,6 @@
 //! The verbs: one handler each for every kind, of four steps: allow (done by the router), decode, do, answer.
 
+mod connect;
 mod delete;
 mod list;
 mod patch;
@@ -24,6 +25,9 @@ pub(crate) async fn answer(api: &Arc<Api>, call: Call, body: Bytes) -> Result<An
         return Box::pin(on_a_node(api, &call)).await;
     }
     let deprecated = deprecation(&call.at);
+    if let Some(said) = call.at.kind.rules.as_ref().and_then(|rules| rules.deprecation()) {
+        call.remarks.warn(said);
+    }
     // Each but the smallest and most frequent is boxed, else every request would carry room for the largest.
     let mut answer = match call.verb {
         Verb::Get => get(api, &call).await,
@@ -138,6 +142,9 @@ async fn on_a_node(api: &Api, call: &Call) -> Result<Answer, Status> {
     let object: serde_json::Value = serde_json::from_slice(&found.bytes).map_err(unreadable)?;
     let name = at.name.as_deref().unwrap_or("");
     let sub = call.at.subresource.as_deref().unwrap_or("");
+    if sub != "log" {
+        connect::admit(api, call).await?;
+    }
     let assigned = object["spec"]["nodeName"].as_str().is_some_and(|node| !node.is_empty());
     match (&*at.kind.plural, sub) {
         // A pod that was never started has written nothing.

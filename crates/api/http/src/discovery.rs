@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use kedge_kinds::Kind;
+use kedge_registry::catalog::priority;
 use serde::Serialize;
 
 use crate::etag::fingerprint;
@@ -176,26 +177,6 @@ impl<'k> Version<'k> {
         let title = kinds.first().map_or_else(|| name.to_string(), |kind| kind.gv.to_string());
         Self { name, title, kinds }
     }
-}
-
-/// Stable before beta before alpha, newer before older; names of no such form last.
-fn priority(version: &str) -> (u8, u32, u32) {
-    let read = || {
-        let rest = version.strip_prefix('v')?;
-        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        let (major, stage) = rest.split_at(digits);
-        let major = major.parse().ok()?;
-        if stage.is_empty() {
-            return Some((3, major, 0));
-        }
-        let (rank, minor) = match (stage.strip_prefix("beta"), stage.strip_prefix("alpha")) {
-            (Some(minor), _) => (2, minor),
-            (_, Some(minor)) => (1, minor),
-            _ => return None,
-        };
-        Some((rank, major, minor.parse().ok()?))
-    };
-    read().unwrap_or((0, 0, 0))
 }
 
 fn json(document: &impl Serialize) -> Bytes {

@@ -29,9 +29,22 @@ const API_LEVEL: &str = "1.36";
 #[derive(Debug)]
 pub struct OpenApi {
     kinds: Vec<Arc<Kind>>,
-    v3: BTreeMap<GroupVersion, OnceLock<Document>>,
+    v3: BTreeMap<GroupVersion, Arc<Part>>,
     v2: OnceLock<Document>,
     v2_protobuf: OnceLock<Document>,
+}
+
+/// One group and version. Kept as long as its kinds are the same ones, whatever becomes of others.
+#[derive(Debug, Default)]
+struct Part {
+    kinds: Vec<Arc<Kind>>,
+    document: OnceLock<Document>,
+}
+
+impl Part {
+    fn is_of(&self, kinds: &[Arc<Kind>]) -> bool {
+        self.kinds.len() == kinds.len() && self.kinds.iter().zip(kinds).all(|(a, b)| Arc::ptr_eq(a, b))
+    }
 }
 
 /// A finished document, compressed.
@@ -57,8 +70,24 @@ impl Document {
 
 impl OpenApi {
     pub fn new<'k>(kinds: impl IntoIterator<Item = &'k Arc<Kind>>) -> Self {
+        Self::after(None, kinds)
+    }
+
+    /// Takes over from the documents of other kinds what didn't change.
+    pub fn after<'k>(before: Option<&Self>, kinds: impl IntoIterator<Item = &'k Arc<Kind>>) -> Self {
         let kinds: Vec<Arc<Kind>> = kinds.into_iter().cloned().collect();
-        let v3 = kinds.iter().map(|kind| (kind.gv.clone(), OnceLock::new())).collect();
+        let mut parts: BTreeMap<GroupVersion, Vec<Arc<Kind>>> = BTreeMap::new();
+        for kind in &kinds {
+            parts.entry(kind.gv.clone()).or_default().push(kind.clone());
+        }
+        let v3 = parts
+            .into_iter()
+            .map(|(gv, kinds)| {
+                let known = before.and_then(|before| before.v3.get(&gv)).filter(|part| part.is_of(&kinds));
+                let part = known.cloned();
+                (gv, part.unwrap_or_else(|| Arc::new(Part { kinds, document: OnceLock::new() })))
+            })
+            .collect();
         Self { kinds, v3, v2: OnceLock::new(), v2_protobuf: OnceLock::new() }
     }
 
@@ -78,8 +107,8 @@ impl OpenApi {
     pub fn v3(&self, group: &str, version: &str) -> io::Result<Option<&Document>> {
         let gv = GroupVersion { group: group.into(), version: version.into() };
         let Some(place) = self.v3.get(&gv) else { return Ok(None) };
-        let kinds: Vec<&Kind> = self.kinds.iter().map(AsRef::as_ref).filter(|kind| kind.gv == gv).collect();
-        made(place, |out| v3::write(&kinds, out)).map(Some)
+        let kinds: Vec<&Kind> = place.kinds.iter().map(AsRef::as_ref).collect();
+        made(&place.document, |out| v3::write(&kinds, out)).map(Some)
     }
 
     /// `/openapi/v2` as JSON.

@@ -206,7 +206,7 @@ async fn handle(
     let _counted = (!long).then(|| api.metrics().under_way(writes));
     let (remarks, format) = (call.remarks.clone(), call.output.format);
     let done = verbs::answer(api, call, body).await;
-    let warnings = if writes { remarks.take_warnings() } else { Vec::new() };
+    let warnings = remarks.take_warnings();
     if warnings.is_empty() {
         return done;
     }

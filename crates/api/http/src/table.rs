@@ -9,10 +9,12 @@ mod autoscaling;
 mod batch;
 mod cluster;
 mod config;
+mod custom;
 mod events;
 mod flow;
 mod networking;
 mod nodes;
+mod path;
 mod pods;
 mod registration;
 mod resources;
@@ -21,6 +23,7 @@ mod services;
 mod storage;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -140,9 +143,11 @@ struct Called<'a> {
 }
 
 /// Turns stored objects of one kind into rows.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Table {
     printer: Printer,
+    /// The columns of a custom kind, instead of the printer's.
+    custom: Option<Arc<custom::Columns>>,
     include: IncludeObject,
     version: MetaVersion,
     now: Timestamp,
@@ -150,7 +155,8 @@ pub struct Table {
 
 impl Table {
     pub fn new(kind: &Kind, include: IncludeObject, version: MetaVersion, now: Timestamp) -> Self {
-        Self { printer: printer(&kind.gv.group, &kind.kind), include, version, now }
+        let custom = kind.rules.as_ref().map(|rules| Arc::new(custom::Columns::of(&**rules)));
+        Self { printer: printer(&kind.gv.group, &kind.kind), custom, include, version, now }
     }
 
     /// A list as one table, in chunks.
@@ -168,7 +174,8 @@ impl Table {
     pub fn one(&self, object: &[u8]) -> Result<Bytes, serde_json::Error> {
         let called: Called<'_> = serde_json::from_slice(object)?;
         let group = called.api_version.split_once('/').map_or("", |(group, _)| group);
-        Self { printer: printer(group, &called.kind), ..*self }.event(object, true, self.now)
+        let custom = self.custom.clone().filter(|_| group != "autoscaling");
+        Self { printer: printer(group, &called.kind), custom, ..*self }.event(object, true, self.now)
     }
 
     /// An object of a watch event as a table of one row. Only the first event of a watch names the columns. A watch
@@ -177,7 +184,7 @@ impl Table {
         let meta = ListMeta { resource_version: partial::revision(object)?, ..ListMeta::default() };
         let mut out = Vec::with_capacity(1024);
         self.head(&meta, first, &mut out);
-        Self { now, ..*self }.row(object, &mut out)?;
+        Self { now, ..self.clone() }.row(object, &mut out)?;
         out.extend_from_slice(b"]}");
         Ok(out.into())
     }
@@ -188,9 +195,12 @@ impl Table {
         out.extend_from_slice(br#"","metadata":"#);
         partial::write_meta(meta, out);
         out.extend_from_slice(br#","columnDefinitions":"#);
-        let columns = if columns { self.printer.columns } else { &[] };
         // Strings and small numbers into a Vec: there is nothing that could fail.
-        let _infallible = serde_json::to_writer(&mut *out, columns);
+        let _infallible = match &self.custom {
+            _ if !columns => serde_json::to_writer(&mut *out, &[(); 0]),
+            Some(custom) => serde_json::to_writer(&mut *out, custom.heads()),
+            None => serde_json::to_writer(&mut *out, self.printer.columns),
+        };
         out.extend_from_slice(br#","rows":["#);
     }
 }
@@ -199,7 +209,11 @@ impl Rows for Table {
     fn row(&self, object: &[u8], out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
         let value: Value = serde_json::from_slice(object)?;
         out.extend_from_slice(br#"{"cells":"#);
-        serde_json::to_writer(&mut *out, &(self.printer.cells)(&value, self.now))?;
+        let cells = match &self.custom {
+            Some(custom) => custom.cells(&value, self.now),
+            None => (self.printer.cells)(&value, self.now),
+        };
+        serde_json::to_writer(&mut *out, &cells)?;
         if let Some(conditions) = self.printer.conditions.and_then(|of| of(&value)) {
             out.extend_from_slice(br#","conditions":"#);
             serde_json::to_writer(&mut *out, &json!([conditions]))?;

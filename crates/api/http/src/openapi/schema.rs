@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kedge_kinds::schema::{Field, ListType, ObjectType, Schemas, Shape};
-use kedge_kinds::{Kind, builtin};
+use kedge_kinds::{Kind, Rules, builtin};
 use serde_json::{Map, Value, json};
 
 use super::enums::words;
@@ -20,6 +20,7 @@ const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 pub(super) const DELETE_OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
 pub(super) const STATUS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Status";
 pub(super) const PATCH: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
+const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 const LIST_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
 const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
@@ -33,6 +34,8 @@ pub(super) type Gvk = (String, String, String);
 /// All definitions that a set of kinds needs, by name.
 pub(super) struct Definitions<'k> {
     types: BTreeMap<String, (&'k Schemas, &'k ObjectType)>,
+    /// Custom kinds, which write their own schemas.
+    defined: BTreeMap<String, &'k dyn Rules>,
     /// Lists that no table holds: those of custom kinds. Name of the list to name of the item.
     lists: BTreeMap<String, String>,
     scalars: BTreeSet<&'static str>,
@@ -43,6 +46,7 @@ impl<'k> Definitions<'k> {
     pub(super) fn of(kinds: &[&'k Kind]) -> Self {
         let mut all = Self {
             types: BTreeMap::new(),
+            defined: BTreeMap::new(),
             lists: BTreeMap::new(),
             scalars: BTreeSet::from([PATCH]),
             called: BTreeMap::new(),
@@ -61,12 +65,20 @@ impl<'k> Definitions<'k> {
     fn add(&mut self, kind: &'k Kind) {
         let (group, version) = (&*kind.gv.group, &*kind.gv.version);
         let name = type_name(kind);
-        self.reach_named(&kind.schemas, &name);
+        match &kind.rules {
+            Some(rules) => {
+                self.reach_named(&builtin().schemas, OBJECT_META);
+                self.defined.insert(name.clone(), &**rules);
+            }
+            None => {
+                self.reach_named(&kind.schemas, &name);
+            }
+        }
         self.call(&name, group, version, &kind.kind);
         self.call(DELETE_OPTIONS, group, version, "DeleteOptions");
         if kind.verbs.iter().any(|verb| &**verb == "list") {
             let list = list_name(kind);
-            if !self.reach_named(&kind.schemas, &list) {
+            if kind.rules.is_some() || !self.reach_named(&kind.schemas, &list) {
                 self.lists.insert(list.clone(), name);
             }
             self.call(&list, group, version, &kind.list_kind);
@@ -110,14 +122,17 @@ impl<'k> Definitions<'k> {
 
     /// Every definition with its name, sorted by name.
     pub(super) fn written(&self, style: Style) -> impl Iterator<Item = (String, Value)> + '_ {
-        let names: BTreeSet<&str> = (self.types.keys().chain(self.lists.keys()).map(String::as_str))
+        let own = self.types.keys().chain(self.lists.keys()).chain(self.defined.keys());
+        let names: BTreeSet<&str> = (own.map(String::as_str))
             .chain(self.scalars.iter().copied())
             .collect();
         names.into_iter().map(move |name| {
-            let mut schema = match (self.types.get(name), self.lists.get(name)) {
-                (Some((schemas, object)), _) => self.object(schemas, object, style),
-                (None, Some(item)) => list(item, style),
-                (None, None) => scalar(name, style),
+            let mut schema = match (self.types.get(name), self.lists.get(name), self.defined.get(name)) {
+                (_, _, Some(rules)) if style == Style::V2 => rules.openapi_v2(),
+                (_, _, Some(rules)) => rules.openapi_v3(),
+                (Some((schemas, object)), ..) => self.object(schemas, object, style),
+                (None, Some(item), None) => list(item, style),
+                (None, None, None) => scalar(name, style),
             };
             if let Some(called) = self.called.get(name) {
                 let called = called
@@ -276,8 +291,12 @@ pub(super) fn reference(name: &str, style: Style) -> Value {
     json!({ "$ref": format!("{place}{name}") })
 }
 
-/// The name under which a kind's type is published.
+/// The name under which a kind's type is published: that of its Go type, or, for a custom kind, its group read backwards.
 pub(super) fn type_name(kind: &Kind) -> String {
+    if kind.rules.is_some() {
+        let group: Vec<&str> = kind.gv.group.rsplit('.').collect();
+        return format!("{}.{}.{}", group.join("."), kind.gv.version, kind.kind);
+    }
     let published = kind.node().and_then(|node| node.object()).map(|object| object.name.to_string());
     published.unwrap_or_else(|| builtin::openapi_name(&kind.gv.group, &kind.gv.version, &kind.kind))
 }

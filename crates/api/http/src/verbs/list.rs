@@ -45,13 +45,17 @@ pub(super) async fn answer(api: &Api, call: &Call, found: List) -> Result<Answer
     answer::reformed(200, body, call.output.format, call.pretty).await
 }
 
-/// Stored objects are items as they are, save that the list has already said their kind.
+/// Stored objects are items as they are, save that the list has already said their kind. Those of custom kinds are
+/// read without a type and say it themselves.
 struct Whole {
     said: Vec<u8>,
 }
 
 impl Whole {
     fn of(kind: &Kind) -> Self {
+        if kind.rules.is_some() {
+            return Self { said: Vec::new() };
+        }
         Self { said: format!(r#"{{"kind":"{}","apiVersion":"{}","#, kind.kind, kind.gv).into_bytes() }
     }
 }
@@ -59,11 +63,11 @@ impl Whole {
 impl Rows for Whole {
     fn row(&self, object: &[u8], out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
         match object.strip_prefix(&*self.said) {
-            Some(rest) => {
+            Some(rest) if !self.said.is_empty() => {
                 out.push(b'{');
                 out.extend_from_slice(rest);
             }
-            None => out.extend_from_slice(object),
+            _ => out.extend_from_slice(object),
         }
         Ok(())
     }

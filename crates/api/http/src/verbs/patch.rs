@@ -22,9 +22,13 @@ pub(super) async fn patch(api: &Arc<Api>, call: &Call, bytes: Bytes) -> Result<A
     let mut options = call.write_options("PatchOptions")?;
     let applies = call.content_type == APPLY;
     check_manager_and_force(call, applies)?;
-    if ![JSON, MERGE, STRATEGIC, APPLY].contains(&call.content_type.as_str()) {
+    // Custom kinds have no types that a strategic merge could go by.
+    let known: &[&str] =
+        if call.at.kind.rules.is_some() { &[JSON, MERGE, APPLY] } else { &[JSON, MERGE, STRATEGIC, APPLY] };
+    if !known.contains(&call.content_type.as_str()) {
         let message = format!(
-            "the body of the request was in an unknown format - accepted media types include: {JSON}, {MERGE}, {STRATEGIC}, {APPLY}"
+            "the body of the request was in an unknown format - accepted media types include: {}",
+            known.join(", ")
         );
         return Err(Status::new(415, Reason::UnsupportedMediaType, message));
     }

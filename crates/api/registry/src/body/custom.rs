@@ -20,7 +20,7 @@ pub(super) fn version(kind: &Kind, object: &Value, options: &WriteOptions) -> Re
         let text = options.body.as_deref().map(String::from_utf8_lossy);
         let text = text.map_or_else(|| object.to_string(), |text| text.into_owned());
         let shown: String = text.chars().take(30).collect();
-        let more = if shown.len() < text.len() { ", ..." } else { "" };
+        let more = if shown.len() < text.len() { " ..." } else { "" };
         return Err(Status::bad_request(format!(
             "the object provided is unrecognized (must be of type {}): Object 'Kind' is missing in '{text}' ({shown}{more})",
             kind.kind

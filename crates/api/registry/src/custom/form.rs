@@ -151,11 +151,12 @@ pub(crate) async fn stored(registry: &Registry, kind: &Kind, mut object: Value) 
     match rules.map(|rules| rules.conversion()) {
         Some(Conversion::Webhook(_)) => {
             let converted = Box::pin(webhook::convert(registry, kind, &kind.stored_as, vec![object])).await?;
-            converted.into_iter().next().ok_or_else(|| Status::internal("a conversion lost its object"))
+            let converted = converted.into_iter().next();
+            object = converted.ok_or_else(|| Status::internal("a conversion lost its object"))?;
         }
-        Some(Conversion::Rename) | None => {
-            rename(&mut object, &kind.stored_as);
-            Ok(object)
-        }
+        Some(Conversion::Rename) | None => rename(&mut object, &kind.stored_as),
     }
+    // What is stored is in the form of its own version, so that it can be sent as it is.
+    settle(in_version(&registry.catalog(), kind, &kind.stored_as.to_string()), &mut object);
+    Ok(object)
 }

@@ -2,6 +2,7 @@
 //! against a bare TLS server on the same cores. Prints what was wanted beside what was seen and judges nothing else.
 
 mod server;
+mod webhooks;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -31,6 +32,7 @@ pub(crate) async fn run(programs: &Programs) -> Result<(), BenchError> {
     let mut table = Table::default();
     start_and_idle(programs, folder.path(), &mut table).await?;
     writes(programs, folder.path(), 20_000 / scale, &mut table).await?;
+    webhooks::webhooks(programs, folder.path(), 5_000 / scale, &mut table).await?;
     reads_and_watches(programs, folder.path(), scale, &mut table).await?;
     growth(programs, folder.path(), 100_000 / scale, &mut table).await?;
     table.print();

@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -58,6 +59,9 @@ pub(crate) struct Settings {
     /// Writes under way at once before clients are told to wait [default: 200].
     #[arg(long, value_name = "NUMBER")]
     pub(crate) max_mutating_requests_inflight: Option<usize>,
+    /// How long events stay after they were last written [default: 1h]; 0 keeps them.
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) event_ttl: Option<Life>,
     /// A file with any of these as keys [default: /etc/kedge/config.yaml if there is one].
     #[arg(long, value_name = "FILE")]
     #[serde(skip)]
@@ -86,6 +90,27 @@ impl FromStr for StoreChoice {
 }
 
 impl TryFrom<String> for StoreChoice {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+/// A time as Kubernetes writes it: `1h30m`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Life(pub(crate) Duration);
+
+impl FromStr for Life {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        kedge_kinds::duration::parse_positive(text).map(Self).map_err(|error| error.to_string())
+    }
+}
+
+impl TryFrom<String> for Life {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -136,6 +161,7 @@ impl Settings {
             max_mutating_requests_inflight: self
                 .max_mutating_requests_inflight
                 .or(file.max_mutating_requests_inflight),
+            event_ttl: self.event_ttl.or(file.event_ttl),
             config: self.config,
         }
     }

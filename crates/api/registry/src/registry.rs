@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use bytes::Bytes;
 use kedge_clock::Clock;
@@ -13,6 +14,7 @@ use serde_json::Value;
 
 use crate::authorizer::Authorizer;
 use crate::catalog::Catalog;
+use crate::events;
 use crate::gate::Gate;
 use crate::list::Pins;
 use crate::quota::{self, Quotas};
@@ -31,6 +33,8 @@ pub struct Options {
     pub api_address: Option<(IpAddr, u16)>,
     /// Finishes namespaces that are being deleted and gives each its default ServiceAccount.
     pub namespace_worker: bool,
+    /// How long an event stays after it was last written; for ever, if not said.
+    pub event_ttl: Option<Duration>,
     /// Counts what is used under quotas that are new, were changed or may be wrong.
     pub quota_worker: bool,
     /// Admission from outside, in the order in which it is asked.
@@ -48,6 +52,7 @@ impl Default for Options {
             api_address: None,
             namespace_worker: true,
             quota_worker: true,
+            event_ttl: Some(Duration::from_secs(3600)),
             gates: Vec::new(),
         }
     }
@@ -99,6 +104,9 @@ impl Registry {
         }
         if registry.inner.options.quota_worker {
             quota::spawn(&registry);
+        }
+        if let Some(life) = registry.inner.options.event_ttl {
+            events::spawn(&registry, life);
         }
         if registry.inner.options.definition_worker {
             custom::load(&registry)?;

@@ -38,6 +38,10 @@ pub(crate) async fn create(
     if node.is_empty() {
         return Err(failure::bare("target.name: Required value"));
     }
+    // A pod on a node that can't exist could never be changed again: its own rules would refuse it.
+    if let Some(why) = kedge_kinds::names::dns1123_subdomain(&node).into_iter().next() {
+        return Err(failure::bare(format!("target.name: Invalid value: {node:?}: {why}")));
+    }
     let pods = catalog.kind("", "v1", "pods").ok_or_else(|| Status::internal("pods are not served"))?;
     // Nothing of what a binding changes is anybody's in `managedFields`, and it raises no generation.
     let pod =

@@ -72,6 +72,13 @@ async fn a_pod_is_bound_once() {
         post(&api, "pods/binding", "p", json!({"target": {}})).await.unwrap_err().message,
         "target.name: Required value"
     );
+    assert!(
+        post(&api, "pods/binding", "p", json!({"target": {"name": "No Node"}}))
+            .await
+            .unwrap_err()
+            .message
+            .starts_with("target.name: Invalid value: \"No Node\": a lowercase RFC 1123 subdomain")
+    );
     api.create("pods", "default", pod("q")).await.unwrap();
     let old_way = json!({"metadata": {"name": "q"}, "target": {"name": "n3"}});
     post(&api, "bindings", "", old_way).await.unwrap();

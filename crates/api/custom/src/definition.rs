@@ -5,7 +5,7 @@ mod packed;
 use std::fmt;
 use std::sync::Arc;
 
-use kedge_kinds::field::Errors;
+use kedge_kinds::field::{Errors, Path};
 use kedge_kinds::kind::{Column, Conversion, ScalePaths};
 use kedge_kinds::{GroupVersion, Kind, Rules, Subresource};
 use serde_json::{Value, json};
@@ -15,10 +15,18 @@ use crate::openapi::{self, About, Dialect};
 use crate::place::Place;
 use crate::read::{at, flag, has, list, schema_of, text, texts};
 use crate::schema::{Names, Schema};
-use crate::{defaults, embedded, lists, prune, scale, shapes, validate};
+use crate::{defaults, embedded, lists, prune, rules, scale, shapes, validate};
 use packed::Packed;
 
 const VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+/// Rules could not be sure of the types in an object with such faults.
+const BLOCKING: &[&str] = &[
+    "FieldValueNotSupported",
+    "FieldValueRequired",
+    "FieldValueTooLong",
+    "FieldValueTooMany",
+    "FieldValueTypeInvalid",
+];
 const PART_VERBS: &[&str] = &["get", "patch", "update"];
 
 /// What one version of a custom kind says about its objects.
@@ -193,14 +201,13 @@ impl Rules for Version {
     fn validate(&self, object: &Value, old: Option<&Value>, errors: &mut Errors) {
         let before = old.map(|value| Old { value, schema: &self.schema });
         let found = validate::value(&self.schema, object, before, &Place::Root);
-        let blocked = found.faults.iter().any(validate::Fault::blocks_rules);
         found.faults.iter().for_each(|fault| fault.tell("", errors));
         if let Some(scale) = &self.scale {
             scale::check(scale, object, errors);
         }
         embedded::validate(&self.schema, object, &Place::Root, errors);
         self.check_lists(object, old, errors);
-        let _ = blocked;
+        self.check_rules(object, old, errors);
     }
 
     fn validate_status(&self, object: &Value, old: &Value, errors: &mut Errors) {
@@ -214,6 +221,7 @@ impl Rules for Version {
         }
         embedded::validate(&self.schema, object, &Place::Root, errors);
         self.check_lists(object, Some(old), errors);
+        self.check_rules(object, Some(old), errors);
     }
 
     fn scale(&self) -> Option<&ScalePaths> {
@@ -255,6 +263,20 @@ impl Version {
         if past.is_empty() {
             lists::check(&self.schema, object, &Place::Root, errors);
         }
+    }
+}
+
+impl Version {
+    fn check_rules(&self, object: &Value, old: Option<&Value>, errors: &mut Errors) {
+        if !self.schema.ruled {
+            return;
+        }
+        if errors.causes().iter().any(|cause| BLOCKING.contains(&&*cause.reason)) {
+            let detail = "some validation rules were not checked because the object was invalid; correct the existing \
+                 errors to complete validation";
+            return errors.invalid(&Path::root("<nil>"), &Value::Null, detail);
+        }
+        rules::check(&self.schema, true, object, old, &Place::Root, errors);
     }
 }
 

@@ -6,6 +6,7 @@ mod correlate;
 mod defaults;
 mod definition;
 mod embedded;
+mod follow;
 mod formats;
 mod lists;
 mod openapi;

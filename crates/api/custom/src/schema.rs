@@ -32,6 +32,8 @@ pub(crate) struct Schema {
     /// What a value must fulfil besides its type, in the order in which complaints come.
     pub(crate) checks: Box<[Check]>,
     pub(crate) rules: Option<Box<RuleSet>>,
+    /// There are rules here or below.
+    pub(crate) ruled: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -76,6 +76,10 @@ impl Errors {
         self.0.sort_by(|a, b| (&a.field, &a.message).cmp(&(&b.field, &b.message)));
     }
 
+    pub fn causes(&self) -> &[Cause] {
+        &self.0
+    }
+
     pub fn into_causes(self) -> Vec<Cause> {
         self.0
     }
@@ -107,6 +111,11 @@ impl Errors {
 
     pub fn duplicate(&mut self, path: &Path<'_>, value: &Value) {
         self.push("FieldValueDuplicate", path, format!("Duplicate value: {}", shown(value)));
+    }
+
+    /// There twice, and too large to quote.
+    pub fn duplicate_unshown(&mut self, path: &Path<'_>) {
+        self.push("FieldValueDuplicate", path, "Duplicate value".to_owned());
     }
 
     pub fn forbidden(&mut self, path: &Path<'_>, detail: &str) {

@@ -5,7 +5,7 @@ use kedge_kinds::field::{Errors, Path};
 use crate::place::Place;
 use crate::prune::prune;
 use crate::schema::{Schema, is_meta};
-use crate::{embedded, validate};
+use crate::{embedded, rules, validate};
 
 /// What stands in `additionalProperties` is never filled in by itself and is not looked at.
 pub(super) fn check(schema: &Schema, path: &Path<'_>, errors: &mut Errors) {
@@ -30,6 +30,14 @@ fn walk(schema: &Schema, whole: bool, within_meta: bool, path: &Path<'_>, errors
         if errors.len() == before {
             let found = validate::value(schema, default, None, &Place::Root);
             found.faults.iter().for_each(|fault| fault.tell(&printed, errors));
+        }
+        if errors.len() == before {
+            let place = Place::Printed(&printed);
+            rules::check(schema, whole, default, Some(default), &place, errors);
+            // A rule about changes may speak about new values too.
+            if errors.len() == before {
+                rules::check(schema, whole, default, None, &place, errors);
+            }
         }
     }
     if let Some(items) = &schema.items {

@@ -49,7 +49,7 @@ pub(super) fn check(
         no_defaults: None,
         within_meta: false,
         uncorrelated: None,
-        rules: rules::Context::root(schema, before.is_some_and(|before| schema_of(before) == schema)),
+        rules: rules::Context::root(before.is_some_and(|before| schema_of(before) == schema)),
     };
     let mut walk = Walk { schema_errors: Errors::default(), rules: sound.then(rules::Rules::default) };
     walk.node(schema, true, &path, &context);
@@ -84,13 +84,13 @@ fn with_status(schema: &Value, path: &Path<'_>, errors: &mut Errors) {
 
 /// What holds for a node because of what it stands in.
 #[derive(Clone)]
-struct Context<'c> {
+struct Context {
     /// Why there can be no defaults here.
     no_defaults: Option<String>,
     within_meta: bool,
     /// The first node above whose parts have no past to compare with.
     uncorrelated: Option<String>,
-    rules: rules::Context<'c>,
+    rules: rules::Context,
 }
 
 struct Walk {
@@ -100,13 +100,12 @@ struct Walk {
 }
 
 impl Walk {
-    fn node(&mut self, schema: &Value, root: bool, path: &Path<'_>, context: &Context<'_>) {
+    fn node(&mut self, schema: &Value, root: bool, path: &Path<'_>, context: &Context) {
         let told = self.schema_errors.len();
         self.keywords(schema, path, context);
         self.additional(schema, path, context);
         for (name, property) in map(schema, "properties") {
-            let mut context =
-                Context { rules: context.rules.property(schema, name, property), ..context.clone() };
+            let mut context = Context { rules: context.rules.below(schema, property), ..context.clone() };
             if (root || flag(schema, "x-kubernetes-embedded-resource")) && is_meta(name) {
                 context.within_meta = true;
                 if root {
@@ -129,7 +128,7 @@ impl Walk {
         }
         let items = at(schema, "items");
         if items.is_object() {
-            let mut context = Context { rules: context.rules.items(schema, items), ..context.clone() };
+            let mut context = Context { rules: context.rules.below(schema, items), ..context.clone() };
             if text(schema, "x-kubernetes-list-type") != "map" {
                 context.uncorrelated.get_or_insert_with(|| path.to_string());
             }
@@ -140,7 +139,7 @@ impl Walk {
         self.rules(schema, told, path, context);
     }
 
-    fn keywords(&mut self, schema: &Value, path: &Path<'_>, context: &Context<'_>) {
+    fn keywords(&mut self, schema: &Value, path: &Path<'_>, context: &Context) {
         let errors = &mut self.schema_errors;
         let kind = text(schema, "type");
         if !kind.is_empty() && !TYPES.contains(&kind) {
@@ -173,7 +172,7 @@ impl Walk {
         }
     }
 
-    fn additional(&mut self, schema: &Value, path: &Path<'_>, context: &Context<'_>) {
+    fn additional(&mut self, schema: &Value, path: &Path<'_>, context: &Context) {
         let additional = at(schema, "additionalProperties");
         let path = path.child("additionalProperties");
         if !matches!(additional, Value::Null | Value::Bool(true)) && !map(schema, "properties").is_empty() {
@@ -181,7 +180,7 @@ impl Walk {
             self.schema_errors.forbidden(&path, detail);
         }
         if additional.is_object() {
-            let mut context = Context { rules: context.rules.entries(schema, additional), ..context.clone() };
+            let mut context = Context { rules: context.rules.below(schema, additional), ..context.clone() };
             if context.within_meta {
                 let reason = "inside additionalProperties applying to object metadata";
                 context.no_defaults = Some(reason.to_owned());
@@ -208,7 +207,7 @@ impl Walk {
         }
     }
 
-    fn rules(&mut self, schema: &Value, told: usize, path: &Path<'_>, context: &Context<'_>) {
+    fn rules(&mut self, schema: &Value, told: usize, path: &Path<'_>, context: &Context) {
         let given = list(schema, "x-kubernetes-validations");
         if given.is_empty() {
             return;
@@ -219,7 +218,7 @@ impl Walk {
         if self.schema_errors.len() == told
             && let Some(rules) = &mut self.rules
         {
-            rules.compile(schema, given, &path, context.uncorrelated.as_deref(), &context.rules);
+            rules.compile(schema, given, &path, context.uncorrelated.as_deref(), context.rules);
         }
     }
 }

@@ -13,6 +13,24 @@ pub(super) struct Kept {
 }
 
 pub(super) fn versions(versions: &[Value], kept: &Kept) -> String {
+    escaped(&all_versions(versions, kept))
+}
+
+/// A rule of `x-kubernetes-validations`.
+pub(super) fn rule(rule: &Value) -> String {
+    escaped(&rule_fields(rule))
+}
+
+pub(super) fn schema(schema: &Value) -> String {
+    escaped(&schema_fields(schema))
+}
+
+/// Go's JSON can stand in a web page.
+fn escaped(json: &str) -> String {
+    json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e")
+}
+
+fn all_versions(versions: &[Value], kept: &Kept) -> String {
     if versions.is_empty() {
         return "null".to_owned();
     }
@@ -22,7 +40,7 @@ pub(super) fn versions(versions: &[Value], kept: &Kept) -> String {
     let shown = versions.iter().map(|version| {
         let source = at(version, "schema");
         let schema = match kept.schema && !source.is_null() {
-            true => struct_of([("OpenAPIV3Schema", schema(at(source, "openAPIV3Schema")))]),
+            true => struct_of([("OpenAPIV3Schema", schema_fields(at(source, "openAPIV3Schema")))]),
             false => "null".to_owned(),
         };
         struct_of([
@@ -55,8 +73,7 @@ fn list_of(items: impl Iterator<Item = String>) -> String {
     if items.is_empty() { "null".to_owned() } else { format!("[{}]", items.join(",")) }
 }
 
-/// A rule of `x-kubernetes-validations`.
-pub(super) fn rule(rule: &Value) -> String {
+fn rule_fields(rule: &Value) -> String {
     struct_of([
         ("Rule", quoted(rule, "rule")),
         ("Message", quoted(rule, "message")),
@@ -143,7 +160,7 @@ pub(super) fn set_fields(schema: &Value) -> impl Iterator<Item = &'static str> {
         .map(|(name, _, _)| *name)
 }
 
-pub(super) fn schema(source: &Value) -> String {
+fn schema_fields(source: &Value) -> String {
     if !source.is_object() {
         return "null".to_owned();
     }
@@ -153,20 +170,20 @@ pub(super) fn schema(source: &Value) -> String {
             Form::Text => quoted(source, field),
             Form::Flag => flag(source, field).to_string(),
             Form::Plain => value.to_string(),
-            Form::Schema => schema(value),
-            Form::Schemas => list_of(list(source, field).iter().map(schema)),
-            Form::Rules => list_of(list(source, field).iter().map(rule)),
+            Form::Schema => schema_fields(value),
+            Form::Schemas => list_of(list(source, field).iter().map(schema_fields)),
+            Form::Rules => list_of(list(source, field).iter().map(rule_fields)),
             Form::Named | Form::SchemaOrBool | Form::SchemaOrSeveral if value.is_null() => "null".to_owned(),
-            Form::Named => {
-                struct_of(map(source, field).iter().map(|(name, below)| (name.as_str(), schema(below))))
-            }
+            Form::Named => struct_of(
+                map(source, field).iter().map(|(name, below)| (name.as_str(), schema_fields(below))),
+            ),
             Form::SchemaOrBool => struct_of([
                 ("Allows", value.as_bool().unwrap_or(true).to_string()),
-                ("Schema", schema(value)),
+                ("Schema", schema_fields(value)),
             ]),
             Form::SchemaOrSeveral => struct_of([
-                ("Schema", schema(value)),
-                ("JSONSchemas", list_of(list(source, field).iter().map(schema))),
+                ("Schema", schema_fields(value)),
+                ("JSONSchemas", list_of(list(source, field).iter().map(schema_fields))),
             ]),
         };
         (*name, shown)

@@ -1,5 +1,6 @@
 //! Definitions and what a stock server says about them.
 
+mod rules;
 mod schemas;
 
 use kedge_kinds::field::Errors;

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::{names, paths, schema, shown};
 use crate::read::{at, flag, has, list, schema_of, text};
+use crate::schema::Schema;
 
 const COLUMN_TYPES: &str = "boolean,date,integer,number,string";
 const COLUMN_FORMATS: &str = "byte,date,date-time,double,float,int32,int64,password";
@@ -202,5 +203,6 @@ fn selectable(version: &Value, before: Option<&Value>, path: &Path<'_>, errors: 
         return;
     }
     let before = before.map(|before| list(before, "selectableFields"));
-    paths::selectable(fields, schema_of(version), before, path, errors);
+    let schema = Schema::parse(schema_of(version), &mut Default::default());
+    paths::selectable(fields, &schema, before, path, errors);
 }

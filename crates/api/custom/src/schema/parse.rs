@@ -36,7 +36,7 @@ impl Schema {
             .collect();
         properties.sort_by(|(a, _), (b, _)| a.cmp(b));
         let default = at(source, "default");
-        Self {
+        let mut schema = Self {
             kind,
             nullable: flag(source, "nullable"),
             preserve: flag(source, "x-kubernetes-preserve-unknown-fields"),
@@ -65,7 +65,10 @@ impl Schema {
             default: (!default.is_null()).then(|| Box::new(default.clone())),
             checks: checks(source, kind, int_or_string, names),
             rules: RuleSet::parse(list(source, "x-kubernetes-validations")),
-        }
+            ruled: false,
+        };
+        schema.ruled = schema.rules.is_some() || schema.children().any(|below| below.ruled);
+        schema
     }
 }
 

@@ -56,18 +56,6 @@ impl Fault {
         }
     }
 
-    /// Rules in CEL are not asked about an object of which this is true: they could not be sure of its types.
-    pub(crate) fn blocks_rules(&self) -> bool {
-        match self {
-            Self::Required { .. }
-            | Self::NotSupported { .. }
-            | Self::TooLong { .. }
-            | Self::TooMany { .. }
-            | Self::Type { .. } => true,
-            Self::Invalid { .. } | Self::Whole { .. } => false,
-        }
-    }
-
     /// `base` is where the value stands that was looked at; the root if empty.
     pub(crate) fn tell(&self, base: &str, errors: &mut Errors) {
         let path = |at: &str| {

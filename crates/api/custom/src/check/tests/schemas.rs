@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{said, with};
 
 /// Complaints about the schema of `spec`'s fields, without what they all begin with.
-fn about(fields: Value) -> Vec<String> {
+pub(super) fn about(fields: Value) -> Vec<String> {
     let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": fields}}});
     let definition = with(&[("/spec/versions/0/schema/openAPIV3Schema", schema)]);
     let common = "spec.validation.openAPIV3Schema.properties[spec].properties";

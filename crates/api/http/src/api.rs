@@ -8,6 +8,8 @@ use kedge_kinds::{Details, Reason, Status};
 use kedge_registry::{Registry, User};
 use tokio::sync::watch;
 
+use crate::access::Access;
+use crate::audit::Audit;
 use crate::documents::Documents;
 use crate::limit::Limits;
 use crate::metrics::Metrics;
@@ -23,6 +25,8 @@ pub struct Options {
     pub issuer: String,
     /// Where clients reach this server: `https://10.0.0.1:6443`. Empty: where the issuer says.
     pub address: String,
+    /// Where requests are recorded; none are where there is none.
+    pub audit: Option<Audit>,
     /// Tokens that are good for ever: bootstrap and tests.
     pub static_tokens: HashMap<String, User>,
     pub max_reads_in_flight: usize,
@@ -47,6 +51,7 @@ impl Options {
             signing_key,
             issuer: "https://kubernetes.default.svc.cluster.local".to_owned(),
             address: String::new(),
+            audit: None,
             static_tokens: HashMap::new(),
             max_reads_in_flight: 400,
             max_writes_in_flight: 200,
@@ -70,7 +75,7 @@ pub enum StartError {
 
 pub(crate) struct Api {
     registry: Registry,
-    rbac: Arc<Rbac>,
+    access: Arc<Access>,
     tokens: Tokens,
     options: Options,
     limits: Limits,
@@ -83,10 +88,10 @@ impl Api {
     pub(crate) fn new(registry: Registry, options: Options) -> Result<Arc<Self>, StartError> {
         let public = kedge_pki::public_key(&options.signing_key)?;
         let clock = registry.clock().clone();
-        let rbac = Arc::new(Rbac::new(registry.store().clone()));
-        registry.set_authorizer(rbac.clone());
+        let access = Arc::new(Access::new(registry.store()));
+        registry.set_authorizer(access.clone());
         Ok(Arc::new(Self {
-            rbac,
+            access,
             tokens: Tokens::new(options.issuer.clone(), &options.signing_key, &public, clock)?,
             limits: Limits::new(options.max_reads_in_flight, options.max_writes_in_flight),
             metrics: Metrics::default(),
@@ -105,8 +110,12 @@ impl Api {
         self.registry.clock()
     }
 
+    pub(crate) fn access(&self) -> &Access {
+        &self.access
+    }
+
     pub(crate) fn rbac(&self) -> &Rbac {
-        &self.rbac
+        &self.access.rbac
     }
 
     pub(crate) fn tokens(&self) -> &Tokens {
@@ -142,6 +151,10 @@ impl Api {
         self.options.max_connections
     }
 
+    pub(crate) fn audit(&self) -> Option<&Audit> {
+        self.options.audit.as_ref()
+    }
+
     /// Where clients reach this server.
     pub(crate) fn address(&self) -> &str {
         if self.options.address.is_empty() { &self.options.issuer } else { &self.options.address }
@@ -156,21 +169,27 @@ impl Api {
     }
 
     pub(crate) fn allows(&self, user: &User, ask: &Ask<'_>) -> bool {
-        self.rbac.allows(user, ask)
+        self.access.check(user, ask, "").is_ok()
     }
 
     /// Refuses, in Kubernetes' words, what the user may not do.
     pub(crate) fn allow(&self, user: &User, ask: &Ask<'_>) -> Result<(), Status> {
-        if self.allows(user, ask) { Ok(()) } else { Err(forbidden(user, ask)) }
+        self.allow_of(user, ask, "")
+    }
+
+    /// The same for a request that selects by fields: some may only see what is theirs.
+    pub(crate) fn allow_of(&self, user: &User, ask: &Ask<'_>, fields: &str) -> Result<(), Status> {
+        self.access.check(user, ask, fields).map_err(|why| forbidden(user, ask, &why))
     }
 }
 
-fn forbidden(user: &User, ask: &Ask<'_>) -> Status {
+fn forbidden(user: &User, ask: &Ask<'_>, why: &str) -> Status {
     let Ask { verb, what } = ask;
+    let why = if why.is_empty() { String::new() } else { format!(": {why}") };
     let who = &user.name;
     match *what {
         What::Path(path) => {
-            let message = format!("forbidden: User {who:?} cannot {verb} path {path:?}");
+            let message = format!("forbidden: User {who:?} cannot {verb} path {path:?}{why}");
             Status::new(403, Reason::Forbidden, message).with(Details::default())
         }
         What::Resource { group, resource, subresource, namespace, name } => {
@@ -188,7 +207,7 @@ fn forbidden(user: &User, ask: &Ask<'_>) -> Status {
                 format!("in the namespace {namespace:?}")
             };
             let message = format!(
-                "{named} is forbidden: User {who:?} cannot {verb} resource {full:?} in API group {group:?} {scope}"
+                "{named} is forbidden: User {who:?} cannot {verb} resource {full:?} in API group {group:?} {scope}{why}"
             );
             let details = Details {
                 name: name.to_owned(),

@@ -50,6 +50,21 @@ impl Body {
         Self(Content::Live(Box::pin(pieces)))
     }
 
+    /// Whether it is made of what happens while it is sent.
+    pub(crate) fn is_live(&self) -> bool {
+        matches!(self.0, Content::Live(_))
+    }
+
+    /// Keeps `held` until the last piece is sent, or nobody wants the rest.
+    pub(crate) fn holding(self, held: impl Send + 'static) -> Self {
+        match self.0 {
+            Content::Live(pieces) => Self(Content::Live(Box::pin(pieces.inspect(move |_| {
+                let _ = &held;
+            })))),
+            other => Self(other),
+        }
+    }
+
     /// All of it at once. What has to be waited for is not there yet and is left out.
     pub(crate) fn gathered(self) -> Bytes {
         match self.0 {

@@ -12,10 +12,12 @@ use serde_json::Value;
 
 use crate::api::Api;
 use crate::call::Call;
+use crate::nodes;
 use crate::rbac::{Ask, What};
 
 pub(crate) const GROUP: &str = "certificates.k8s.io";
 const CLIENT: &str = "kubernetes.io/kube-apiserver-client";
+const KUBELET: [&str; 2] = ["kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving"];
 
 /// `None` for what nobody has to be asked about.
 pub(crate) fn judge(api: &Arc<Api>, call: &Call) -> Option<Judge> {
@@ -30,6 +32,15 @@ pub(crate) fn judge(api: &Arc<Api>, call: &Call) -> Option<Judge> {
         let refused = |why: String| Err(Status::forbidden(&kind, name, &why));
         // Who may decide is asked about what is stored: the write itself cannot move it to another signer.
         let signer = old.unwrap_or(new)["spec"]["signerName"].as_str().unwrap_or("");
+        let node = nodes::identity(&user).filter(|_| old.is_none() && subresource.is_none());
+        if let Some(node) = node.filter(|_| KUBELET.contains(&signer)) {
+            let name = format!("system:node:{node}");
+            return match Request::parse(&pem(new)) {
+                Err(error) => refused(format!("unable to parse csr: {error}")),
+                Ok(request) if request.common_name == name => Ok(()),
+                Ok(_) => refused(format!("can only create a node CSR with CN={name}")),
+            };
+        }
         match subresource.as_deref() {
             Some("approval") if !may(&api, &user, "approve", signer) => {
                 refused(format!("user not permitted to approve requests with signerName {signer:?}"))

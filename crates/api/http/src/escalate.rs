@@ -84,7 +84,7 @@ impl Author {
     fn may(&self, verb: &str, resource: &str, name: &str) -> bool {
         let what =
             What::Resource { group: GROUP, resource, subresource: "", namespace: &self.namespace, name };
-        self.api.rbac().allows(&self.user, &Ask { verb, what })
+        self.api.allows(&self.user, &Ask { verb, what })
     }
 
     fn role(&self, old: Option<&Value>, object: &Value) -> Result<(), Status> {

@@ -1,8 +1,10 @@
 //! The API on the wire: sockets, TLS, who are you, may you, routing, encoding. The only place that serves the API.
 //! Walk: step 2. Before it a client, after it `api/registry`. Knows no rules of any kind of object.
 
+mod access;
 mod answer;
 mod api;
+mod audit;
 mod body;
 mod call;
 mod certificates;
@@ -12,6 +14,7 @@ pub mod discovery;
 mod documents;
 mod escalate;
 pub mod etag;
+mod follower;
 mod gzip;
 mod health;
 mod impersonate;
@@ -20,6 +23,7 @@ mod joining;
 mod limit;
 mod media;
 mod metrics;
+mod nodes;
 pub mod openapi;
 pub mod partial;
 mod path;
@@ -35,6 +39,7 @@ mod upkeep;
 mod verbs;
 mod who;
 
+pub use audit::{Audit, AuditError, AuditLog};
 pub use api::{Options, StartError, Version};
 pub use body::Body;
 pub use router::{Router, router};

@@ -4,14 +4,13 @@
 mod index;
 mod rule;
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use index::Index;
-use kedge_registry::{Attributes, Authorizer, Decision, User};
-use kedge_store::{Change, Store, Watch, WatchEnd};
-use parking_lot::{Mutex, RwLock};
+use kedge_registry::User;
+use kedge_store::Store;
 pub(crate) use rule::{Ask, Rule, What};
 use serde_json::Value;
+
+use crate::follower::{Follower, Follows};
 
 const MASTERS: &str = "system:masters";
 pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
@@ -25,12 +24,30 @@ pub(crate) enum Source {
     ClusterBindings,
 }
 
-const SOURCES: [(Source, &str); 4] = [
-    (Source::Roles, "/registry/roles/"),
-    (Source::Bindings, "/registry/rolebindings/"),
-    (Source::ClusterRoles, "/registry/clusterroles/"),
-    (Source::ClusterBindings, "/registry/clusterrolebindings/"),
+const SOURCES: [Source; 4] =
+    [Source::Roles, Source::Bindings, Source::ClusterRoles, Source::ClusterBindings];
+
+/// Where each of the above lies, in the same order.
+const PREFIXES: [&str; 4] = [
+    "/registry/roles/",
+    "/registry/rolebindings/",
+    "/registry/clusterroles/",
+    "/registry/clusterrolebindings/",
 ];
+
+impl Follows for Index {
+    fn put(&mut self, source: usize, key: &str, bytes: &[u8]) {
+        self.put(SOURCES[source], key, bytes);
+    }
+
+    fn remove(&mut self, source: usize, key: &str) {
+        self.remove(SOURCES[source], key);
+    }
+
+    fn settle(&mut self) {
+        self.aggregate();
+    }
+}
 
 /// Whether the user may do everything, whatever roles there are.
 pub(crate) fn is_master(user: &User) -> bool {
@@ -38,30 +55,21 @@ pub(crate) fn is_master(user: &User) -> bool {
 }
 
 pub(crate) struct Rbac {
-    store: Store,
-    index: RwLock<Index>,
-    feed: Mutex<Vec<(Source, &'static str, Watch)>>,
-    /// The store's revision up to which the index is known to be current.
-    current: AtomicU64,
+    index: Follower<Index>,
 }
 
 impl Rbac {
     pub(crate) fn new(store: Store) -> Self {
-        let rbac = Self {
-            store,
-            index: RwLock::default(),
-            feed: Mutex::new(Vec::new()),
-            current: AtomicU64::new(u64::MAX),
-        };
-        rbac.catch_up();
-        rbac
+        let index = Follower::new(store, &PREFIXES);
+        // The first request need not wait for it.
+        drop(index.read());
+        Self { index }
     }
 
     pub(crate) fn allows(&self, user: &User, ask: &Ask<'_>) -> bool {
         if is_master(user) {
             return true;
         }
-        self.catch_up();
         self.index.read().rules_of(user, ask.namespace()).any(|rule| rule.allows(ask))
     }
 
@@ -70,13 +78,11 @@ impl Rbac {
         if is_master(user) {
             return Some(String::new());
         }
-        self.catch_up();
         self.index.read().why(user, ask)
     }
 
     /// Everything that the user may do in a namespace (or in the cluster, if it is empty).
     pub(crate) fn rules(&self, user: &User, namespace: &str) -> Vec<Rule> {
-        self.catch_up();
         self.index.read().rules_of(user, namespace).cloned().collect()
     }
 
@@ -91,77 +97,17 @@ impl Rbac {
 
     /// The rules of the role that a binding points at; `None` if there is no such role.
     pub(crate) fn role(&self, namespace: &str, binding: &Value) -> Option<Vec<Rule>> {
-        self.catch_up();
         self.index.read().referenced(namespace, binding)
     }
 
     /// The roles that gather others, each with the rules that it gathers.
     pub(crate) fn gathered(&self) -> Vec<(String, Vec<Rule>)> {
-        self.catch_up();
         self.index.read().gathered()
     }
 
-    fn catch_up(&self) {
-        let newest = self.store.revision().get();
-        if self.current.load(Ordering::Acquire) == newest {
-            return;
-        }
-        let mut feed = self.feed.lock();
-        if feed.is_empty() || self.drain(&mut feed).is_err() {
-            self.rebuild(&mut feed);
-        }
-        // Not the store's number: a state can be read a moment before its events reach the watches.
-        let drained = feed.iter().map(|(_, _, watch)| watch.seen().get()).min().unwrap_or(newest);
-        self.current.store(drained, Ordering::Release);
-    }
-
-    fn drain(&self, feed: &mut [(Source, &'static str, Watch)]) -> Result<(), WatchEnd> {
-        let mut changed = false;
-        for (source, prefix, watch) in feed.iter_mut() {
-            while let Some(event) = watch.try_next() {
-                let event = event?;
-                let key = event.key.as_str().strip_prefix(*prefix).unwrap_or_default();
-                let mut index = self.index.write();
-                match &event.change {
-                    Change::Put { now, .. } => index.put(*source, key, now.bytes()),
-                    Change::Delete { .. } => index.remove(*source, key),
-                }
-                changed |= *source == Source::ClusterRoles;
-            }
-        }
-        if changed {
-            self.index.write().aggregate();
-        }
-        Ok(())
-    }
-
-    fn rebuild(&self, feed: &mut Vec<(Source, &'static str, Watch)>) {
-        let snapshot = self.store.snapshot();
-        let mut index = Index::default();
-        feed.clear();
-        for (source, prefix) in SOURCES {
-            for (key, entry) in snapshot.range(prefix, None) {
-                index.put(source, key.as_str().strip_prefix(prefix).unwrap_or_default(), entry.bytes());
-            }
-            // A closed store refuses watches; then nothing changes any more and what we have stays true.
-            if let Ok(watch) = self.store.watch(prefix, snapshot.revision()) {
-                feed.push((source, prefix, watch));
-            }
-        }
-        index.aggregate();
-        *self.index.write() = index;
-    }
-}
-
-impl Authorizer for Rbac {
-    fn decide(&self, user: &User, attributes: &Attributes<'_>) -> Decision {
-        let Attributes { verb, path, group, resource, subresource, namespace, name } = *attributes;
-        let what = match path {
-            "" => What::Resource { group, resource, subresource, namespace, name },
-            path => What::Path(path),
-        };
-        let why = self.why(user, &Ask { verb, what });
-        Decision { allowed: why.is_some(), reason: why.unwrap_or_default() }
+    /// Whether one ClusterRole allows it; a role that is not there allows nothing.
+    pub(crate) fn cluster_role_allows(&self, name: &str, ask: &Ask<'_>) -> bool {
+        self.index.read().cluster_role(name).iter().any(|rule| rule.allows(ask))
     }
 }
 

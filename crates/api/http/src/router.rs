@@ -2,6 +2,7 @@
 //! Walk: step 2. Before it a connection or the in-process client, after it `api/registry`.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,6 +24,7 @@ use kedge_registry::{Registry, User};
 
 use crate::answer::{self, Answer};
 use crate::api::{Api, Options, StartError};
+use crate::audit::Trail;
 use crate::body::Body;
 use crate::call::{Call, Verb};
 use crate::query::Query;
@@ -39,11 +41,13 @@ pub(crate) type Incoming = Option<UnsyncBoxBody<Bytes, BoxError>>;
 pub struct Router {
     api: Arc<Api>,
     peer: Arc<Peer>,
+    /// Where the peer's connection comes from.
+    from: Option<IpAddr>,
 }
 
 /// The API on a registry. The router it gives knows nobody; see [`Router::acting_as`].
 pub fn router(registry: Registry, options: Options) -> Result<Router, StartError> {
-    Ok(Router { api: Api::new(registry, options)?, peer: Arc::default() })
+    Ok(Router { api: Api::new(registry, options)?, peer: Arc::default(), from: None })
 }
 
 impl Router {
@@ -56,7 +60,12 @@ impl Router {
     /// The same API, used by whoever is at the other end of a connection.
     #[must_use]
     pub fn for_peer(&self, peer: Peer) -> Self {
-        Self { api: self.api.clone(), peer: peer.into() }
+        Self { api: self.api.clone(), peer: peer.into(), from: self.from }
+    }
+
+    /// The same API, used over a connection from there.
+    pub(crate) fn from(&self, address: IpAddr) -> Self {
+        Self { from: Some(address), ..self.clone() }
     }
 
     /// Ends every watch, so that connections can be closed; nothing else changes.
@@ -79,20 +88,31 @@ impl Router {
     async fn respond(self, parts: Parts, body: Incoming) -> Answer {
         let started = Instant::now();
         let mut labels = Labels::of(&parts);
+        let id = audit_id(&parts);
+        labels.trail = self.api.audit().map(|audit| {
+            Box::new(audit.begin(id.to_str().unwrap_or_default(), &parts, self.from))
+        });
         let handled =
             AssertUnwindSafe(handle(&self.api, &self.peer, &parts, body, &mut labels)).catch_unwind().await;
+        let (mut failed, mut panicked) = (None, false);
         let mut answer = match handled {
             Ok(Ok(answer)) => answer,
             Ok(Err(status)) => {
-                answer::failure(&status, media::failure_format(&parts.headers))
+                let answer = answer::failure(&status, media::failure_format(&parts.headers));
+                failed = Some(status);
+                answer
             }
             Err(_) => {
                 self.api.metrics().panicked();
                 tracing::error!(method = %parts.method, path = parts.uri.path(), "a handler panicked");
+                panicked = true;
                 answer::failure(&Status::internal("the request could not be handled"), media::Format::Json)
             }
         };
-        finish(&parts, &mut answer);
+        if let Some(trail) = labels.trail.take() {
+            trail.answered(&mut answer, failed.as_ref(), panicked);
+        }
+        finish(&parts, &mut answer, id);
         self.api.metrics().answered(labels.with_code(answer.status().as_u16()), started.elapsed());
         answer
     }
@@ -125,6 +145,8 @@ struct Labels {
     version: Arc<str>,
     resource: Arc<str>,
     subresource: Arc<str>,
+    /// For the audit log, if there is one.
+    trail: Option<Box<Trail>>,
 }
 
 impl Labels {
@@ -138,11 +160,11 @@ impl Labels {
             _ => "other",
         };
         let none: Arc<str> = Arc::default();
-        Self { verb, group: none.clone(), version: none.clone(), resource: none.clone(), subresource: none }
+        Self { verb, group: none.clone(), version: none.clone(), resource: none.clone(), subresource: none, trail: None }
     }
 
     fn with_code(self, code: u16) -> metrics::Request {
-        let Self { verb, group, version, resource, subresource } = self;
+        let Self { verb, group, version, resource, subresource, .. } = self;
         metrics::Request { verb, group, version, resource, subresource, code }
     }
 }
@@ -157,11 +179,16 @@ async fn handle(
     let path = parts.uri.path();
     let query = Query::parse(parts.uri.query());
     let sender = who::authenticate(api, peer, &parts.headers).await?;
-    let user = impersonate::acting(api, sender, parts, &query)?;
+    let user = impersonate::acting(api, sender.clone(), parts, &query)?;
+    if let Some(trail) = &mut labels.trail {
+        trail.by(&sender, &user);
+    }
 
     let Some(place) = path::parse(path) else {
         let verb = parts.method.as_str().to_ascii_lowercase();
-        api.allow(&user, &Ask { verb: &verb, what: What::Path(path) })?;
+        let ask = Ask { verb: &verb, what: What::Path(path) };
+        note(api, labels, &sender, &user, &ask, "", "");
+        api.allow(&user, &ask)?;
         return Box::pin(document(api, parts, &query)).await;
     };
     let verb = Verb::of(&parts.method, &place, &query).ok_or_else(verbs::method_not_allowed)?;
@@ -179,7 +206,10 @@ async fn handle(
         namespace: place.namespace.as_deref().unwrap_or(""),
         name,
     };
-    api.allow(&user, &Ask { verb: verb.name(), what })?;
+    let fields = query.get("fieldSelector").unwrap_or("");
+    let ask = Ask { verb: verb.name(), what };
+    note(api, labels, &sender, &user, &ask, fields, &place.version);
+    api.allow_of(&user, &ask, fields)?;
 
     let catalog = api.registry().catalog();
     let Some(kind) = catalog.kind(&place.group, &place.version, &place.resource) else {
@@ -199,6 +229,10 @@ async fn handle(
         Some(body) if writes && !long => Box::pin(content::read(body)).await?,
         _ => Bytes::new(),
     };
+    if let Some(trail) = &mut labels.trail {
+        trail.sent(&body, &call.content_type);
+        trail.remarked(&call.remarks);
+    }
     let _permit = match &share {
         Some(share) => Some(Box::pin(share.enter()).await?),
         None => None,
@@ -214,6 +248,14 @@ async fn handle(
     let mut answer = done.unwrap_or_else(|status| answer::failure(&status, format));
     answer::warn(&mut answer, &warnings);
     Ok(answer)
+}
+
+/// Tells the audit log, if there is one, what is asked for and whether it is allowed.
+fn note(api: &Api, labels: &mut Labels, sender: &User, user: &User, ask: &Ask<'_>, fields: &str, version: &str) {
+    if let Some(trail) = &mut labels.trail {
+        trail.about(sender, ask, version);
+        trail.decided(&api.access().explain(user, ask, fields));
+    }
 }
 
 /// The one name that the request can reach by its selector; empty if it can reach others too.
@@ -260,7 +302,7 @@ async fn document(api: &Api, parts: &Parts, query: &Query) -> Result<Answer, Sta
 }
 
 /// What every answer has, whoever made it.
-fn finish(parts: &Parts, answer: &mut Answer) {
+fn finish(parts: &Parts, answer: &mut Answer, id: HeaderValue) {
     let accepts = |encoding: &HeaderValue| encoding.to_str().is_ok_and(|text| text.contains("gzip"));
     let plain = !answer.headers().contains_key(CONTENT_ENCODING);
     if plain && parts.method == Method::GET && parts.headers.get_all(ACCEPT_ENCODING).iter().any(accepts) {
@@ -274,19 +316,23 @@ fn finish(parts: &Parts, answer: &mut Answer) {
     if parts.method == Method::HEAD {
         *answer.body_mut() = Body::default();
     }
-    let audit = match parts.headers.get(&AUDIT_ID) {
-        Some(id) => id.clone(),
-        None => HeaderValue::from_str(audit_id().as_hyphenated().encode_lower(&mut [0; 36]))
-            .unwrap_or(HeaderValue::from_static("")),
-    };
-    answer.headers_mut().insert(&AUDIT_ID, audit);
+    answer.headers_mut().insert(&AUDIT_ID, id);
     answer.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
 }
 
 static AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
+/// The one that the client gave, or a new one.
+fn audit_id(parts: &Parts) -> HeaderValue {
+    match parts.headers.get(&AUDIT_ID) {
+        Some(id) => id.clone(),
+        None => HeaderValue::from_str(new_id().as_hyphenated().encode_lower(&mut [0; 36]))
+            .unwrap_or(HeaderValue::from_static("")),
+    }
+}
+
 /// Unlike every other; nobody has to be unable to guess it, so the kernel is asked for chance only once.
-fn audit_id() -> uuid::Uuid {
+fn new_id() -> uuid::Uuid {
     static FIRST: LazyLock<u128> = LazyLock::new(|| uuid::Uuid::new_v4().as_u128());
     static NEXT: AtomicU64 = AtomicU64::new(0);
     // An odd factor visits every number once before it visits one twice.

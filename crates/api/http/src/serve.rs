@@ -72,9 +72,9 @@ pub async fn serve(listener: TcpListener, tls: Tls, router: Router, mut stop: wa
             Ok(permit) = room.clone().acquire_owned() => permit,
             () = stopped(&mut stop) => break,
         };
-        let stream = tokio::select! {
+        let (stream, address) = tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
+                Ok(accepted) => accepted,
                 Err(error) => {
                     pause_after(&error).await;
                     continue;
@@ -95,7 +95,7 @@ pub async fn serve(listener: TcpListener, tls: Tls, router: Router, mut stop: wa
                 () = stopped(&mut stop) => None,
             };
             if let Some((stream, peer)) = secured {
-                connection(stream, router.for_peer(peer), stop).await;
+                connection(stream, router.for_peer(peer).from(address.ip()), stop).await;
             }
         });
     }

@@ -5,6 +5,7 @@ mod bad_input;
 mod crowd;
 mod fuzz;
 mod grants;
+mod node_access;
 mod objects;
 mod socket;
 mod tokens;

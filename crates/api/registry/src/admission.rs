@@ -4,6 +4,7 @@
 mod ingress_class;
 mod lifecycle;
 mod limit_ranger;
+pub(crate) mod node_restriction;
 mod pod_security;
 mod priority;
 mod runtime_class;
@@ -68,6 +69,7 @@ const PLUGINS: &[&dyn Plugin] = &[
     &lifecycle::NamespaceLifecycle,
     &limit_ranger::LimitRanger,
     &service_account::ServiceAccount,
+    &node_restriction::NodeRestriction,
     &pod_security::PodSecurity,
     &tolerations::DefaultTolerationSeconds,
     &priority::Priority,

@@ -20,6 +20,8 @@ pub(crate) struct Index {
     groups: HashMap<Arc<str>, Held>,
     /// Whom each binding names, so that it can be taken out again.
     bound: HashMap<Arc<str>, Vec<Subject>>,
+    /// Cluster roles have changed since they were last gathered.
+    scattered: bool,
 }
 
 /// What one subject holds, by where it holds it.
@@ -199,7 +201,10 @@ impl Index {
     pub(crate) fn remove(&mut self, source: Source, key: &str) {
         match source {
             Source::Roles => drop(self.roles.remove(key)),
-            Source::ClusterRoles => drop(self.cluster_roles.remove(key)),
+            Source::ClusterRoles => {
+                self.cluster_roles.remove(key);
+                self.scattered = true;
+            }
             Source::Bindings | Source::ClusterBindings => {
                 let namespace = key.split_once('/').map_or("", |(namespace, _)| namespace);
                 for subject in self.bound.remove(key).unwrap_or_default() {
@@ -224,6 +229,9 @@ impl Index {
 
     /// Gives aggregated roles the rules of those they select. To be called after cluster roles have changed.
     pub(crate) fn aggregate(&mut self) {
+        if !std::mem::take(&mut self.scattered) {
+            return;
+        }
         let gathered: Vec<(Arc<str>, Arc<[Rule]>)> = self
             .cluster_roles
             .iter()
@@ -275,6 +283,10 @@ impl Index {
             RoleRef::Role(key) => self.roles.get(key).map_or(&[], |rules| rules),
             RoleRef::ClusterRole(name) => self.cluster_roles.get(name).map_or(&[], |role| &role.rules),
         }
+    }
+
+    pub(crate) fn cluster_role(&self, name: &str) -> &[Rule] {
+        self.cluster_roles.get(name).map_or(&[], |role| &role.rules)
     }
 
     pub(crate) fn rules_of<'i>(

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::part;
 use crate::api::Api;
 use crate::call::Call;
+use crate::nodes;
 use crate::token::{Bound, Claims, Private};
 
 const DEFAULT_SECONDS: i64 = 3600;
@@ -75,6 +76,13 @@ pub(super) async fn token(
     };
     if let Some(reference) = &spec.bound_object_ref {
         bind(api, &account, reference, &mut private).await?;
+    }
+    if let Some(node) = nodes::identity(&call.user) {
+        let pod = spec.bound_object_ref.as_ref();
+        let pod = pod.filter(|one| one.api_version == "v1" && one.kind == "Pod" && !one.name.is_empty());
+        for_node(api, &account, node, pod, &audiences)
+            .await?
+            .map_or(Ok(()), |why| Err(Status::forbidden(&account.kind, &name, &why)))?;
     }
     let ours = audiences.iter().any(|audience| audience == api.tokens().issuer());
     let extended = private.pod.is_some() && ours && seconds == WARN_ONLY_SECONDS;
@@ -161,6 +169,43 @@ async fn bind(api: &Api, account: &At, reference: &Reference, private: &mut Priv
         _ => private.node = Some(bound),
     }
     Ok(())
+}
+
+/// Why a node may not have this token; nodes get tokens of the pods that run on them, for audiences that those name.
+async fn for_node(
+    api: &Api,
+    account: &At,
+    node: &str,
+    pod: Option<&Reference>,
+    audiences: &[String],
+) -> Result<Option<String>, Status> {
+    let Some(reference) = pod else {
+        return Ok(Some("node requested token not bound to a pod".to_owned()));
+    };
+    if reference.uid.is_empty() {
+        return Ok(Some("node requested token with a pod binding without a uid".to_owned()));
+    }
+    let catalog = api.registry().catalog();
+    let kind = catalog.kind("", "v1", "pods").ok_or_else(crate::verbs::not_found)?;
+    let name = Some(reference.name.as_str().into());
+    let pod = At { kind: kind.clone(), name, subresource: None, namespace: account.namespace.clone() };
+    let pod = find(api, &pod).await?;
+    if pod["spec"]["nodeName"] != node {
+        return Ok(Some("node requested token bound to a pod scheduled on a different node".to_owned()));
+    }
+    let audience = match audiences {
+        [one] if one == api.tokens().issuer() => "",
+        [one] => one,
+        _ => return Ok(Some("node may only request 0 or 1 audiences".to_owned())),
+    };
+    let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
+    let sources = volumes.flat_map(|volume| volume["projected"]["sources"].as_array().into_iter().flatten());
+    let mut tokens = sources.filter_map(|source| source.get("serviceAccountToken"));
+    let is_named = tokens.any(|token| token["audience"].as_str().unwrap_or("") == audience);
+    // Without a projected volume a pod may still be given the cluster's own audience.
+    Ok((!is_named && !audience.is_empty()).then(|| {
+        format!("audience {audience:?} not found in pod spec volume, system:node:{node} is not authorized to request tokens for this audience")
+    }))
 }
 
 /// A pod's node by name; its uid too where there is such a node.

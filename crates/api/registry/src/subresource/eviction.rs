@@ -6,6 +6,7 @@ use kedge_store::{Draft, Expect, StoreError, Txn};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::admission::node_restriction;
 use crate::create::ATTEMPTS;
 use crate::encode::{self, encode};
 use crate::registry::{Registry, Written, parse};
@@ -32,6 +33,7 @@ pub(crate) async fn create(
     let options = &WriteOptions { dry_run: options.dry_run || tried, ..options.clone() };
     let pod_at = At { subresource: None, ..at.clone() };
     let live = registry.live(&pod_at).await?.ok_or_else(|| Status::not_found(&at.kind, name))?;
+    node_restriction::evict(&at.kind, name, &live.object, &options.user)?;
     if !is_free(&live.object) {
         spend(registry, at, &live, options).await?;
     }

@@ -2,6 +2,11 @@
 
 use crate::error::EvalError;
 
+pub(crate) mod actual;
+mod calls;
+pub(crate) mod estimate;
+mod size;
+
 /// How much one evaluation of one expression may cost.
 pub const PER_CALL_LIMIT: u64 = 1_000_000;
 
@@ -23,6 +28,11 @@ impl Budget {
 
     pub fn left(&self) -> u64 {
         self.limit.saturating_sub(self.spent)
+    }
+
+    /// What was spent and turns out to be free.
+    pub(crate) fn refund(&mut self, cost: u64) {
+        self.spent = self.spent.saturating_sub(cost);
     }
 
     /// Takes the cost of something done elsewhere, such as another evaluation with a budget of its own.

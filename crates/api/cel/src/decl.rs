@@ -58,6 +58,8 @@ pub struct Object {
     name: Arc<str>,
     fields: OnceLock<HashMap<Arc<str>, Field>>,
     load: Box<dyn Fn() -> Vec<(Arc<str>, Field)> + Send + Sync>,
+    /// Any field may be set, and nothing is known of it.
+    open: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -86,10 +88,10 @@ impl From<Type> for Decl {
 
 impl Decl {
     /// An object type with these fields, each under its JSON name; fields that no expression can name are left out.
-    pub fn object(name: &str, fields: impl IntoIterator<Item = (&'static str, Decl)>) -> Self {
+    pub fn object<N: AsRef<str>>(name: &str, fields: impl IntoIterator<Item = (N, Decl)>) -> Self {
         let fields: Vec<_> = fields
             .into_iter()
-            .filter_map(|(name, decl)| Field::new(name, Arc::new(decl), false))
+            .filter_map(|(name, decl)| Field::new(name.as_ref(), Arc::new(decl), false))
             .collect();
         Decl::from(Type::Object(Arc::new(Object::new(name, fields))))
     }
@@ -113,6 +115,11 @@ impl Decl {
     /// The most characters, items or entries that a value can have.
     pub fn max(&self) -> Option<u64> {
         self.max
+    }
+
+    /// The fewest bytes that a value takes in JSON, from which follows how many there can be in one object.
+    pub fn min_bytes(&self) -> u64 {
+        self.min_bytes
     }
 
     /// What a list's items or a map's values are.
@@ -150,11 +157,24 @@ impl Object {
             name: name.into(),
             fields: OnceLock::from(fields.into_iter().collect::<HashMap<_, _>>()),
             load: Box::new(Vec::new),
+            open: false,
         }
     }
 
     pub(crate) fn lazy(name: &str, load: impl Fn() -> Vec<(Arc<str>, Field)> + Send + Sync + 'static) -> Self {
-        Object { name: name.into(), fields: OnceLock::new(), load: Box::new(load) }
+        Object { name: name.into(), fields: OnceLock::new(), load: Box::new(load), open: false }
+    }
+
+    pub(crate) fn open(name: &str) -> Self {
+        Object { open: true, ..Object::new(name, Vec::new()) }
+    }
+
+    /// The type of a field; `None` if there is no such field.
+    pub(crate) fn field_type(&self, escaped: &str) -> Option<Type> {
+        match self.field(escaped) {
+            Some(field) => Some(field.decl.ty.clone()),
+            None => self.open.then_some(Type::Dyn),
+        }
     }
 
     pub fn name(&self) -> &str {

@@ -3,16 +3,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::cost::{Budget, CostRange};
 use crate::decl::Decl;
-use crate::error::{EvalError, Issue};
-use crate::types::Type;
-use crate::value::{Activation, Value};
+use crate::error::Issue;
+use crate::program::Program;
+use crate::syntax::parser;
+use crate::syntax::source::Source;
+use crate::types::{JSON_PATCH, Type};
+use crate::{check, cost};
 
 /// The variables of an expression; functions are the same everywhere.
 #[derive(Clone, Debug, Default)]
 pub struct Env {
-    variables: HashMap<Arc<str>, Arc<Decl>>,
+    pub(crate) variables: HashMap<Arc<str>, Arc<Decl>>,
+    patches: bool,
 }
 
 impl Env {
@@ -27,34 +30,43 @@ impl Env {
         self
     }
 
+    /// Declares `authorizer` and `authorizer.requestResource`.
+    #[must_use]
+    pub fn with_authorizer(self) -> Self {
+        self.variable("authorizer", Type::authorizer()).variable("authorizer.requestResource", Type::resource_check())
+    }
+
+    /// Lets expressions write `JSONPatch{…}`, `Object{…}` and `Object.spec{…}`.
+    #[must_use]
+    pub fn with_patches(mut self) -> Self {
+        self.patches = true;
+        self
+    }
+
     /// Parses and checks an expression.
     pub fn compile(&self, source: &str) -> Result<Program, Vec<Issue>> {
-        Err(vec![Issue { line: 1, column: 1, message: "not supported".into(), text: source.into() }])
+        let mut source = Source::new(source).map_err(|issue| vec![issue])?;
+        let Ok(mut expr) = parser::parse(&mut source) else { return Err(source.into_issues()) };
+        check::check(self, &mut source, &mut expr);
+        if source.has_issues() {
+            return Err(source.into_issues());
+        }
+        Ok(Program::new(&expr, cost::estimate::estimate(self, &expr)))
+    }
+
+    /// The type that `name{…}` makes.
+    pub(crate) fn constructed(&self, name: &str) -> Option<Type> {
+        if !self.patches {
+            return None;
+        }
+        match name {
+            JSON_PATCH => Some(Type::json_patch()),
+            "Object" => Some(Type::open_object(name)),
+            other if other.starts_with("Object.") => Some(Type::open_object(other)),
+            _ => None,
+        }
     }
 }
 
-/// An expression ready to be evaluated, any number of times.
-#[derive(Debug)]
-pub struct Program {
-    output: Type,
-}
-
-impl Program {
-    pub fn output(&self) -> &Type {
-        &self.output
-    }
-
-    /// Whether the expression mentions a variable.
-    pub fn uses(&self, _variable: &str) -> bool {
-        false
-    }
-
-    /// What an evaluation can cost, given the sizes that were declared.
-    pub fn estimate(&self) -> CostRange {
-        CostRange { min: 0, max: 0 }
-    }
-
-    pub fn eval<'a>(&'a self, _variables: &dyn Activation<'a>, _budget: &mut Budget) -> Result<Value<'a>, EvalError> {
-        Err(EvalError::NoSuchOverload)
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::decl::Object;
+use crate::decl::{Decl, Object};
 
 /// What an expression can be.
 #[derive(Clone, Debug)]
@@ -47,6 +47,11 @@ pub(crate) const RESOURCE_CHECK: &str = "kubernetes.authorization.ResourceCheck"
 pub(crate) const DECISION: &str = "kubernetes.authorization.Decision";
 pub(crate) const JSON_PATCH: &str = "JSONPatch";
 
+/// Which of the opaque types upstream treats as messages without fields, rather than as types with nothing to select.
+pub(crate) fn is_message(name: &str) -> bool {
+    name.starts_with("kubernetes.")
+}
+
 impl Type {
     pub fn list(item: Type) -> Self {
         Type::List(Arc::new(item))
@@ -76,7 +81,13 @@ impl Type {
 
     /// The type of a `JSONPatch{…}`.
     pub fn json_patch() -> Self {
-        Type::Opaque(JSON_PATCH)
+        let fields = [("op", Type::String), ("path", Type::String), ("from", Type::String), ("value", Type::Dyn)];
+        Decl::object(JSON_PATCH, fields.map(|(name, ty)| (name, ty.into()))).ty
+    }
+
+    /// The type of an `Object{…}` or `Object.spec{…}` whose fields are not known.
+    pub fn open_object(name: &str) -> Self {
+        Type::Object(Arc::new(Object::open(name)))
     }
 
     /// Whether nothing is known about it before evaluation.

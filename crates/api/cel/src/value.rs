@@ -15,6 +15,7 @@ pub(crate) mod compare;
 pub(crate) mod json;
 pub(crate) mod list;
 pub(crate) mod map;
+mod misnamed;
 pub(crate) mod opaque;
 
 pub(crate) use list::List;
@@ -39,7 +40,7 @@ pub enum Value<'a> {
     Optional(Option<Arc<Value<'a>>>),
     /// A type, by name.
     Type(Text<'a>),
-    Opaque(Arc<Opaque<'a>>),
+    Opaque(Arc<Opaque>),
 }
 
 /// A string that is either someone else's or shared.
@@ -127,7 +128,7 @@ impl<'a> Value<'a> {
         json::write(self)
     }
 
-    pub(crate) fn opaque(value: Opaque<'a>) -> Self {
+    pub(crate) fn opaque(value: Opaque) -> Self {
         Value::Opaque(Arc::new(value))
     }
 

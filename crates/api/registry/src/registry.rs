@@ -8,12 +8,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use kedge_clock::Clock;
 use kedge_kinds::Status;
+use kedge_reach::Reach;
 use kedge_store::{Entry, Revision, Snapshot, Store};
 use parking_lot::RwLock;
 use serde_json::Value;
 
 use crate::authorizer::Authorizer;
 use crate::catalog::Catalog;
+use crate::doors::Doors;
 use crate::events;
 use crate::gate::Gate;
 use crate::list::Pins;
@@ -37,12 +39,12 @@ pub struct Options {
     pub event_ttl: Option<Duration>,
     /// Counts what is used under quotas that are new, were changed or may be wrong.
     pub quota_worker: bool,
+    /// Serves what CustomResourceDefinitions define, and removes it with them.
+    pub definition_worker: bool,
     /// Admission from outside, in the order in which it is asked.
     pub gates: Vec<Arc<dyn Gate>>,
 }
 
-    /// Serves what CustomResourceDefinitions define, and removes it with them.
-    pub definition_worker: bool,
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -53,6 +55,7 @@ impl Default for Options {
             namespace_worker: true,
             quota_worker: true,
             event_ttl: Some(Duration::from_secs(3600)),
+            definition_worker: true,
             gates: Vec::new(),
         }
     }
@@ -72,13 +75,14 @@ pub(crate) struct Inner {
     pub(crate) allocator: Allocator,
     pub(crate) namespaces: namespaces::Nudge,
     pub(crate) quotas: Quotas,
+    pub(crate) definitions: custom::Definitions,
+    reach: Reach,
     catalog: RwLock<Arc<Catalog>>,
     authorizer: OnceLock<Arc<dyn Authorizer>>,
 }
 
 /// An object as it is served.
 #[derive(Clone, Debug)]
-    pub(crate) definitions: custom::Definitions,
 pub struct Found {
     pub bytes: Bytes,
     pub revision: Revision,
@@ -99,6 +103,10 @@ impl Registry {
         let registry = Self::bare(store, clock, options);
         Pins::sweep(&registry.inner, registry.inner.clock.clone(), |inner| &inner.pins);
         bootstrap::run(&registry).await?;
+        if registry.inner.options.definition_worker {
+            custom::load(&registry)?;
+            custom::spawn(&registry);
+        }
         if registry.inner.options.namespace_worker {
             namespaces::spawn(&registry);
         }
@@ -108,15 +116,12 @@ impl Registry {
         if let Some(life) = registry.inner.options.event_ttl {
             events::spawn(&registry, life);
         }
-        if registry.inner.options.definition_worker {
-            custom::load(&registry)?;
-            custom::spawn(&registry);
-        }
         Ok(registry)
     }
 
     fn bare(store: Store, clock: Clock, options: Options) -> Self {
         let allocator = Allocator::new(&options);
+        let reach = Reach::new(Arc::new(Doors::new(store.clone())));
         let inner = Inner {
             store,
             clock,
@@ -125,6 +130,8 @@ impl Registry {
             options,
             namespaces: namespaces::Nudge::default(),
             quotas: Quotas::default(),
+            definitions: custom::Definitions::default(),
+            reach,
             catalog: RwLock::new(Arc::new(Catalog::builtin())),
             authorizer: OnceLock::new(),
         };
@@ -134,7 +141,6 @@ impl Registry {
     pub fn catalog(&self) -> Arc<Catalog> {
         self.inner.catalog.read().clone()
     }
-            definitions: custom::Definitions::default(),
 
     /// Serves other kinds from now on.
     pub fn replace_catalog(&self, catalog: Catalog) {
@@ -149,6 +155,11 @@ impl Registry {
 
     pub fn authorizer(&self) -> Option<&Arc<dyn Authorizer>> {
         self.inner.authorizer.get()
+    }
+
+    /// Calls the webhooks that convert objects.
+    pub(crate) fn reach(&self) -> &Reach {
+        &self.inner.reach
     }
 
     pub fn store(&self) -> &Store {
@@ -220,15 +231,6 @@ impl Registry {
         let object = convert::to_served(&at.kind, parse(entry)?);
         Ok(encode::encode(&object).with_revision(entry.modified().get()))
     }
-}
-
-/// What lies in the store was written by us; that it can't be read is the server's failure, not the client's.
-pub(crate) fn parse(entry: &Entry) -> Result<Value, Status> {
-    parse_bytes(entry.bytes())
-}
-
-pub(crate) fn parse_bytes(bytes: &[u8]) -> Result<Value, Status> {
-    serde_json::from_slice(bytes)
 
     /// Many objects of a custom kind, each with when it took its form.
     pub(crate) async fn served_all(
@@ -255,5 +257,14 @@ pub(crate) fn parse_bytes(bytes: &[u8]) -> Result<Value, Status> {
         }
         Ok(encode::encode(object))
     }
+}
+
+/// What lies in the store was written by us; that it can't be read is the server's failure, not the client's.
+pub(crate) fn parse(entry: &Entry) -> Result<Value, Status> {
+    parse_bytes(entry.bytes())
+}
+
+pub(crate) fn parse_bytes(bytes: &[u8]) -> Result<Value, Status> {
+    serde_json::from_slice(bytes)
         .map_err(|error| Status::internal(format!("a stored object can't be read: {error}")))
 }

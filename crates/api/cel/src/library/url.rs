@@ -184,10 +184,9 @@ fn check_host(host: &str) -> Result<(), String> {
     if !valid {
         return Err(format!("invalid port {port:?} after host"));
     }
-    if let Some(bad) = host.chars().find(|c| matches!(c, ' ' | '{' | '}' | '|' | '\\' | '^' | '`' | '"' | '<' | '>') && !host.starts_with('[')) {
-        if !matches!(bad, '"' | '<' | '>') {
-            return Err(format!("invalid character {:?} in host name", bad.to_string()));
-        }
+    let forbidden = |c: &char| matches!(c, ' ' | '{' | '}' | '|' | '\\' | '^' | '`');
+    if let Some(bad) = host.chars().find(forbidden).filter(|_| !host.starts_with('[')) {
+        return Err(format!("invalid character {:?} in host name", bad.to_string()));
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use crate::library::url::Url;
 use crate::types;
 
 #[derive(Clone)]
-pub enum Opaque<'a> {
+pub enum Opaque {
     Quantity(Quantity),
     Url(Url),
     Ip(IpAddr),
@@ -27,8 +27,6 @@ pub enum Opaque<'a> {
     GroupCheck(Asker, Arc<str>),
     ResourceCheck(Asker, Resource),
     Decision(Decision),
-    /// `JSONPatch{…}`: one operation.
-    JsonPatch(Vec<(&'a str, Value<'a>)>),
 }
 
 /// Who asks whom.
@@ -50,7 +48,7 @@ impl Value<'_> {
     }
 }
 
-impl Opaque<'_> {
+impl Opaque {
     pub(crate) fn type_name(&self) -> &'static str {
         match self {
             Opaque::Quantity(_) => types::QUANTITY,
@@ -64,7 +62,6 @@ impl Opaque<'_> {
             Opaque::GroupCheck(..) => types::GROUP_CHECK,
             Opaque::ResourceCheck(..) => types::RESOURCE_CHECK,
             Opaque::Decision(_) => types::DECISION,
-            Opaque::JsonPatch(_) => types::JSON_PATCH,
         }
     }
 
@@ -76,7 +73,7 @@ impl Opaque<'_> {
         }
     }
 
-    pub(crate) fn equal(&self, other: &Opaque<'_>) -> bool {
+    pub(crate) fn equal(&self, other: &Opaque) -> bool {
         match (self, other) {
             (Opaque::Quantity(a), Opaque::Quantity(b)) => a == b,
             (Opaque::Url(a), Opaque::Url(b)) => a == b,
@@ -98,10 +95,6 @@ impl Opaque<'_> {
             Opaque::Ip(address) => Some(Json::from(address.to_string())),
             Opaque::Cidr(address, length) => Some(Json::from(format!("{address}/{length}"))),
             Opaque::Semver(version) => Some(Json::from(version.to_string())),
-            Opaque::JsonPatch(fields) => {
-                let written = fields.iter().map(|(name, value)| Some(((*name).to_owned(), value.to_json().ok()?)));
-                Some(Json::Object(written.collect::<Option<_>>()?))
-            }
             _ => None,
         }
     }
@@ -114,7 +107,7 @@ fn bytes_of(address: &IpAddr) -> u64 {
     }
 }
 
-impl std::fmt::Debug for Opaque<'_> {
+impl std::fmt::Debug for Opaque {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.to_json() {
             Some(json) => write!(f, "{}({json})", self.type_name()),

@@ -1,0 +1,76 @@
+//! Regular expressions: `matches`, `find`, `findAll`. Patterns that were compiled once are kept for a while.
+
+use std::cell::RefCell;
+use std::num::NonZeroUsize;
+
+use regex::Regex;
+
+use super::Fun;
+use crate::error::EvalError;
+use crate::value::Value;
+
+pub(crate) const SIGNATURES: &str = "
+matches matches (string,string) bool
+matches matches_string string.(string) bool
+find string_find_string string.(string) string
+findAll string_find_all_string string.(string) list(string)
+findAll string_find_all_string_int string.(string,int) list(string)
+";
+
+pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
+    ("matches", |args| match args {
+        [Value::String(text), Value::String(pattern)] => with(pattern, |regex| Value::Bool(regex.is_match(text))),
+        _ => Err(EvalError::NoSuchOverload),
+    }),
+    ("find", |args| match args {
+        [Value::String(text), Value::String(pattern)] => {
+            with(pattern, |regex| Value::shared(regex.find(text).map_or("", |found| found.as_str())))
+        }
+        _ => Err(EvalError::NoSuchOverload),
+    }),
+    ("findAll", |args| {
+        let (text, pattern, limit) = match args {
+            [Value::String(text), Value::String(pattern)] => (text, pattern, -1),
+            [Value::String(text), Value::String(pattern), Value::Int(limit)] => (text, pattern, *limit),
+            _ => return Err(EvalError::NoSuchOverload),
+        };
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        with(pattern, |regex| {
+            Value::list(regex.find_iter(text).take(limit).map(|found| Value::shared(found.as_str())).collect())
+        })
+    }),
+];
+
+/// How many patterns each thread keeps.
+const KEPT: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+/// Larger patterns than this could take memory out of proportion to their cost.
+const MAX_COMPILED_BYTES: usize = 1 << 20;
+
+thread_local! {
+    static COMPILED: RefCell<Vec<(Box<str>, Regex)>> = const { RefCell::new(Vec::new()) };
+}
+
+pub(crate) fn compile(pattern: &str) -> Result<Regex, EvalError> {
+    let built = regex::RegexBuilder::new(pattern).size_limit(MAX_COMPILED_BYTES).build();
+    built.map_err(|error| {
+        let why = error.to_string();
+        let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        EvalError::function(format!("error parsing regexp: {why}: `{pattern}`"))
+    })
+}
+
+fn with<'a>(pattern: &str, use_it: impl FnOnce(&Regex) -> Value<'a>) -> Result<Value<'a>, EvalError> {
+    COMPILED.with_borrow_mut(|kept| {
+        let place = match kept.iter().position(|(known, _)| **known == *pattern) {
+            Some(place) => place,
+            None => {
+                if kept.len() >= KEPT.get() {
+                    kept.remove(0);
+                }
+                kept.push((pattern.into(), compile(pattern)?));
+                kept.len() - 1
+            }
+        };
+        Ok(use_it(&kept[place].1))
+    })
+}

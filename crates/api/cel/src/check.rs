@@ -232,7 +232,13 @@ impl Checker<'_> {
     }
 
     /// All overloads that fit. Where several do, the type is theirs if they agree on it.
-    fn resolve(&mut self, call: &mut Call, function: &'static Function, types: &[Type], member: bool) -> Option<Type> {
+    fn resolve(
+        &mut self,
+        call: &mut Call,
+        function: &'static Function,
+        types: &[Type],
+        member: bool,
+    ) -> Option<Type> {
         let mut result: Option<Type> = None;
         for overload in function.overloads.iter().filter(|overload| overload.member == member) {
             if overload.args.len() != types.len() {

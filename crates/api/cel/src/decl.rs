@@ -82,7 +82,15 @@ impl From<Type> for Decl {
             Type::String | Type::Bytes | Type::List(_) | Type::Map(..) | Type::Object(_) => 2,
             _ => 1,
         };
-        Decl { ty, max: None, min_bytes, items, list: ListKind::Atomic, reading: Reading::Plain, nullable: false }
+        Decl {
+            ty,
+            max: None,
+            min_bytes,
+            items,
+            list: ListKind::Atomic,
+            reading: Reading::Plain,
+            nullable: false,
+        }
     }
 }
 
@@ -161,7 +169,10 @@ impl Object {
         }
     }
 
-    pub(crate) fn lazy(name: &str, load: impl Fn() -> Vec<(Arc<str>, Field)> + Send + Sync + 'static) -> Self {
+    pub(crate) fn lazy(
+        name: &str,
+        load: impl Fn() -> Vec<(Arc<str>, Field)> + Send + Sync + 'static,
+    ) -> Self {
         Object { name: name.into(), fields: OnceLock::new(), load: Box::new(load), open: false }
     }
 

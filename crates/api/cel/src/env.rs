@@ -33,7 +33,8 @@ impl Env {
     /// Declares `authorizer` and `authorizer.requestResource`.
     #[must_use]
     pub fn with_authorizer(self) -> Self {
-        self.variable("authorizer", Type::authorizer()).variable("authorizer.requestResource", Type::resource_check())
+        self.variable("authorizer", Type::authorizer())
+            .variable("authorizer.requestResource", Type::resource_check())
     }
 
     /// Lets expressions write `JSONPatch{…}`, `Object{…}` and `Object.spec{…}`.

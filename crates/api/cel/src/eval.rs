@@ -131,7 +131,12 @@ impl<'a> Machine<'a, '_> {
     }
 
     /// What is optional and absent is left out.
-    fn keep(&mut self, value: Value<'a>, optional: bool, mut put: impl FnMut(Value<'a>)) -> Result<(), EvalError> {
+    fn keep(
+        &mut self,
+        value: Value<'a>,
+        optional: bool,
+        mut put: impl FnMut(Value<'a>),
+    ) -> Result<(), EvalError> {
         match value {
             Value::Optional(None) if optional => {}
             Value::Optional(Some(inner)) if optional => put((*inner).clone()),
@@ -213,9 +218,17 @@ impl<'a> Machine<'a, '_> {
         }
         self.budget.spend(1 + u64::from(index.relative))?;
         if let (Value::Map(Map::Lazy(_)), Value::String(Text::Borrowed(field))) = (&operand, &key) {
-            return self.field(&operand, field, if index.optional { Select::Optional } else { Select::Value });
+            return self.field(
+                &operand,
+                field,
+                if index.optional { Select::Optional } else { Select::Value },
+            );
         }
-        if index.optional { operators::optional_index(&operand, &key) } else { operators::index(&operand, &key) }
+        if index.optional {
+            operators::optional_index(&operand, &key)
+        } else {
+            operators::index(&operand, &key)
+        }
     }
 
     fn call(&mut self, call: &'a CallNode) -> Result<Value<'a>, EvalError> {

@@ -45,7 +45,11 @@ impl Program {
     }
 
     /// Evaluates against these variables. What it costs is taken from the budget, and when nothing is left it stops.
-    pub fn eval<'a>(&'a self, variables: &dyn Activation<'a>, budget: &mut Budget) -> Result<Value<'a>, EvalError> {
+    pub fn eval<'a>(
+        &'a self,
+        variables: &dyn Activation<'a>,
+        budget: &mut Budget,
+    ) -> Result<Value<'a>, EvalError> {
         eval::run(self, variables, budget)
     }
 }
@@ -127,7 +131,8 @@ impl Builder {
             }
             Kind::Call(call) => self.call(call),
             Kind::List(items) => {
-                let nodes = items.iter().map(|item| (self.node(&item.value), item.optional)).collect::<Box<[_]>>();
+                let nodes =
+                    items.iter().map(|item| (self.node(&item.value), item.optional)).collect::<Box<[_]>>();
                 constant_list(&nodes).unwrap_or(Node::List(nodes))
             }
             Kind::Map(entries) => {
@@ -137,7 +142,8 @@ impl Builder {
                 Node::Map(entries.iter().map(|entry| of(entry, self)).collect())
             }
             Kind::Struct { name, fields } => {
-                let fields = fields.iter().map(|field| (field.name.clone(), self.node(&field.value), field.optional));
+                let fields =
+                    fields.iter().map(|field| (field.name.clone(), self.node(&field.value), field.optional));
                 Node::Struct(name.clone(), fields.collect())
             }
             Kind::Fold(fold) => {
@@ -148,7 +154,13 @@ impl Builder {
                 let filter = fold.filter.as_ref().map(|filter| self.node(filter));
                 let body = self.node(&fold.body);
                 self.locals.truncate(outer);
-                Node::Fold(Box::new(FoldNode { kind: fold.kind, range, two: fold.var2.is_some(), filter, body }))
+                Node::Fold(Box::new(FoldNode {
+                    kind: fold.kind,
+                    range,
+                    two: fold.var2.is_some(),
+                    filter,
+                    body,
+                }))
             }
             Kind::Bind { name, value, body } => {
                 let value = self.node(value);
@@ -193,11 +205,17 @@ impl Builder {
                 }
                 ("or", Ok(two)) => Node::Or2(Box::new(two), false),
                 ("orValue", Ok(two)) => Node::Or2(Box::new(two), true),
-                ("@in", Ok([wanted, Node::Const(list)])) if is_plain_set(&list) => Node::InSet(Box::new(wanted), list),
-                ("matches", Ok([text, Node::Const(Value::String(pattern))])) => match regexes::compile(&pattern) {
-                    Ok(regex) => Node::Matches(Box::new(text), Box::new(regex), pattern.chars().count() as u64),
-                    Err(_) => called(call, rule, [text, Node::Const(Value::String(pattern))].into()),
-                },
+                ("@in", Ok([wanted, Node::Const(list)])) if is_plain_set(&list) => {
+                    Node::InSet(Box::new(wanted), list)
+                }
+                ("matches", Ok([text, Node::Const(Value::String(pattern))])) => {
+                    match regexes::compile(&pattern) {
+                        Ok(regex) => {
+                            Node::Matches(Box::new(text), Box::new(regex), pattern.chars().count() as u64)
+                        }
+                        Err(_) => called(call, rule, [text, Node::Const(Value::String(pattern))].into()),
+                    }
+                }
                 (_, Ok(two)) => called(call, rule, two.into()),
                 (_, Err(args)) => folded(call, &args).unwrap_or_else(|| called(call, rule, args)),
             },
@@ -251,9 +269,9 @@ fn constant_list(items: &[(Node, bool)]) -> Option<Node> {
 fn is_plain_set(value: &Value<'static>) -> bool {
     let Value::List(list) = value else { return false };
     let mut types = list.iter().map(|item| match item {
-        Ok(item @ (Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_))) => {
-            Some(std::mem::discriminant(&item))
-        }
+        Ok(
+            item @ (Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_)),
+        ) => Some(std::mem::discriminant(&item)),
         _ => None,
     });
     match types.next() {

@@ -81,7 +81,8 @@ impl Type {
 
     /// The type of a `JSONPatch{…}`.
     pub fn json_patch() -> Self {
-        let fields = [("op", Type::String), ("path", Type::String), ("from", Type::String), ("value", Type::Dyn)];
+        let fields =
+            [("op", Type::String), ("path", Type::String), ("from", Type::String), ("value", Type::Dyn)];
         Decl::object(JSON_PATCH, fields.map(|(name, ty)| (name, ty.into()))).ty
     }
 

@@ -144,7 +144,9 @@ impl Unifier {
     fn mentions(&self, ty: &Type, id: u32) -> bool {
         let inside = |inner: &Arc<Type>| self.mentions(inner, id);
         match ty {
-            Type::Param(other) => *other == id || self.binding(*other).is_some_and(|bound| self.mentions(bound, id)),
+            Type::Param(other) => {
+                *other == id || self.binding(*other).is_some_and(|bound| self.mentions(bound, id))
+            }
             Type::List(inner) | Type::Optional(inner) | Type::Type(inner) => inside(inner),
             Type::Map(key, value) => inside(key) || inside(value),
             _ => false,

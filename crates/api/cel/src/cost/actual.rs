@@ -26,8 +26,12 @@ pub(crate) enum Rule {
     /// Walks through the first argument as deep as it goes.
     WalkDeep,
     Selector,
-    ContainsIp { text: bool },
-    ContainsCidr { text: bool },
+    ContainsIp {
+        text: bool,
+    },
+    ContainsCidr {
+        text: bool,
+    },
     Validate,
     /// Compares each item of one list with each of the other, this many times.
     Sets(u64),
@@ -47,8 +51,12 @@ impl Rule {
             "check" => return Rule::Fixed(CHECK),
             "fieldSelector" | "labelSelector" => return Rule::Selector,
             "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => return Rule::WalkDeep,
-            "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "jsonpatch.escapeKey" => return Rule::Walk(1),
-            "cidr" | "isIP" | "isCIDR" | "quantity" | "isQuantity" | "semver" | "isSemver" => return Rule::Walk(1),
+            "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "jsonpatch.escapeKey" => {
+                return Rule::Walk(1);
+            }
+            "cidr" | "isIP" | "isCIDR" | "quantity" | "isQuantity" | "semver" | "isSemver" => {
+                return Rule::Walk(1);
+            }
             "ip" => return if id == "cidr_ip" { Rule::Fixed(1) } else { Rule::Walk(1) },
             "replace" | "split" | "ip.isCanonical" => return Rule::Walk(2),
             "join" => return Rule::WalkResult,
@@ -61,13 +69,19 @@ impl Rule {
             _ => {}
         }
         match id {
-            "starts_with_string" | "ends_with_string" | "string_to_bytes" | "bytes_to_string" | "strings_quote"
-            | "string_format" => Rule::Walk(1),
+            "starts_with_string" | "ends_with_string" | "string_to_bytes" | "bytes_to_string"
+            | "strings_quote" | "string_format" => Rule::Walk(1),
             "in_list" => Rule::InList,
-            "equals" | "not_equals" | "less_string" | "greater_string" | "less_equals_string"
-            | "greater_equals_string" | "less_bytes" | "greater_bytes" | "less_equals_bytes" | "greater_equals_bytes" => {
-                Rule::Compare
-            }
+            "equals"
+            | "not_equals"
+            | "less_string"
+            | "greater_string"
+            | "less_equals_string"
+            | "greater_equals_string"
+            | "less_bytes"
+            | "greater_bytes"
+            | "less_equals_bytes"
+            | "greater_equals_bytes" => Rule::Compare,
             "add_string" | "add_bytes" => Rule::Concat,
             "matches_string" => Rule::Regex,
             "contains_string" => Rule::Contains,

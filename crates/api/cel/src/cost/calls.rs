@@ -59,7 +59,9 @@ fn extension(function: &str, id: &str, target: Option<&Part>, args: &[Part]) -> 
             }
         }
         "url" | "jsonpatch.escapeKey" => Called::sized(first?.factor(WALK), first?),
-        "lowerAscii" | "upperAscii" | "substring" | "trim" => Called::sized(of_target?.factor(WALK), of_target?),
+        "lowerAscii" | "upperAscii" | "substring" | "trim" => {
+            Called::sized(of_target?.factor(WALK), of_target?)
+        }
         "replace" if args.len() >= 2 => {
             let size = replaced(of_target?, first?, args[1].size_or_unknown());
             Called::sized(of_target?.factor(2.0 * WALK), size)
@@ -98,7 +100,9 @@ fn extension(function: &str, id: &str, target: Option<&Part>, args: &[Part]) -> 
 
 /// Types of Kubernetes are compared at a glance.
 fn opaque_equality(args: &[Part]) -> Option<Called> {
-    let [Part { ty: Type::Opaque(left), .. }, Part { ty: Type::Opaque(right), .. }] = args else { return None };
+    let [Part { ty: Type::Opaque(left), .. }, Part { ty: Type::Opaque(right), .. }] = args else {
+        return None;
+    };
     if left != right {
         return None;
     }
@@ -148,7 +152,8 @@ fn joined(target: &Part, mark: Option<Size>) -> Called {
 /// The functions on lists and sets that came later, by overload.
 fn list_extension(id: &str, target: Option<&Part>, args: &[Part]) -> Option<Called> {
     let size = |part: Option<&Part>| part.map(Part::size_or_unknown);
-    let made = |factor: f64, size: Size| Called::sized(size.factor(factor).plus(CostRange::exactly(1 + LIST)), size);
+    let made =
+        |factor: f64, size: Size| Called::sized(size.factor(factor).plus(CostRange::exactly(1 + LIST)), size);
     let literal = |place: usize, otherwise: u64| match args.get(place).and_then(|arg| arg.literal) {
         Some(number) => u64::try_from(number).unwrap_or(0),
         None => otherwise,
@@ -165,8 +170,12 @@ fn list_extension(id: &str, target: Option<&Part>, args: &[Part]) -> Option<Call
         "list_flatten" => made(1.0, size(target)?),
         "list_flatten_int" => made(literal(0, u64::MAX) as f64, size(target)?),
         "list_distinct" => made(2.0, size(target)?.times(size(target)?)),
-        _ if id.ends_with("_sortByAssociatedKeys") => made(sort_factor(id), size(args.first())?.times(size(args.first())?)),
-        _ if id.starts_with("list_") && id.ends_with("_sort") => made(sort_factor(id), size(target)?.times(size(target)?)),
+        _ if id.ends_with("_sortByAssociatedKeys") => {
+            made(sort_factor(id), size(args.first())?.times(size(args.first())?))
+        }
+        _ if id.starts_with("list_") && id.ends_with("_sort") => {
+            made(sort_factor(id), size(target)?.times(size(target)?))
+        }
         _ => return None,
     })
 }
@@ -185,9 +194,14 @@ fn standard(id: &str, target: Option<&Part>, args: &[Part]) -> Option<Called> {
         "string_to_bytes" => {
             Called::sized(first?.factor(WALK), Size { min: first?.min, max: first?.max.saturating_mul(4) })
         }
-        "bytes_to_string" => Called::sized(first?.factor(WALK), Size { min: first?.min / 4, max: first?.max }),
+        "bytes_to_string" => {
+            Called::sized(first?.factor(WALK), Size { min: first?.min / 4, max: first?.max })
+        }
         "strings_quote" => {
-            let size = Size { min: first?.min.saturating_add(2), max: first?.max.saturating_mul(2).saturating_add(2) };
+            let size = Size {
+                min: first?.min.saturating_add(2),
+                max: first?.max.saturating_mul(2).saturating_add(2),
+            };
             Called::sized(first?.factor(WALK), size)
         }
         "starts_with_string" | "ends_with_string" => Called::of(first?.factor(WALK)),
@@ -199,8 +213,16 @@ fn standard(id: &str, target: Option<&Part>, args: &[Part]) -> Option<Called> {
         "contains_string" => Called::of(of_target?.factor(WALK).times(first?.factor(WALK))),
         "add_list" => Called::sized(CostRange::exactly(1), first?.plus(second?)),
         "add_string" | "add_bytes" => Called::sized(first?.plus(second?).factor(WALK), first?.plus(second?)),
-        "equals" | "not_equals" | "less_string" | "greater_string" | "less_equals_string" | "greater_equals_string"
-        | "less_bytes" | "greater_bytes" | "less_equals_bytes" | "greater_equals_bytes" => {
+        "equals"
+        | "not_equals"
+        | "less_string"
+        | "greater_string"
+        | "less_equals_string"
+        | "greater_equals_string"
+        | "less_bytes"
+        | "greater_bytes"
+        | "less_equals_bytes"
+        | "greater_equals_bytes" => {
             let max = first?.max.min(second?.max);
             Called::of(CostRange { min: u64::from(max > 0), max }.factor(WALK))
         }

@@ -177,7 +177,9 @@ impl Estimator<'_> {
             (Select::Value, _) => 0,
         };
         let decl = match mode {
-            Select::Value => of.decl.as_ref().and_then(|decl| decl.field(field)).map(|field| field.decl.clone()),
+            Select::Value => {
+                of.decl.as_ref().and_then(|decl| decl.field(field)).map(|field| field.decl.clone())
+            }
             Select::Test | Select::Optional => None,
         };
         Part { decl, ..self.part(expr, of.cost.plus(CostRange::exactly(own))) }
@@ -190,7 +192,11 @@ impl Estimator<'_> {
         let arguments = sum(args.iter());
         match (&*call.function, &args[..]) {
             ("dyn", [arg]) => {
-                return Part { size: arg.size, entries: arg.entries, ..self.part(expr, arg.cost.plus(CostRange::exactly(1))) };
+                return Part {
+                    size: arg.size,
+                    entries: arg.entries,
+                    ..self.part(expr, arg.cost.plus(CostRange::exactly(1)))
+                };
             }
             ("_&&_" | "_||_", [first, ..]) => {
                 part.cost = CostRange { min: first.cost.min, max: arguments.max };
@@ -214,7 +220,8 @@ impl Estimator<'_> {
         // A range that covers all that may be meant.
         let mut cost: Option<CostRange> = None;
         for overload in &call.overloads {
-            let Called { cost: own, size } = calls::estimate(&call.function, overload.id, target.as_ref(), &args);
+            let Called { cost: own, size } =
+                calls::estimate(&call.function, overload.id, target.as_ref(), &args);
             let whole = own.plus(arguments);
             cost = Some(cost.map_or(whole, |known| known.union(whole)));
             if let Some(size) = size {

@@ -35,7 +35,8 @@ impl Decl {
     /// What expressions can see of a value with this schema; `None` if nothing. `root` adds what every whole object has
     /// (`apiVersion`, `kind`, `metadata.name`, `metadata.generateName`). `name` is how messages call the type.
     pub fn from_schema(schema: &dyn Schema, root: bool, name: &str) -> Option<Decl> {
-        let mut decl = if schema.int_or_string() { int_or_string(schema) } else { by_kind(schema, root, name)? };
+        let mut decl =
+            if schema.int_or_string() { int_or_string(schema) } else { by_kind(schema, root, name)? };
         decl.nullable = schema.nullable();
         Some(decl)
     }
@@ -58,7 +59,8 @@ fn by_kind(schema: &dyn Schema, root: bool, name: &str) -> Option<Decl> {
         "object" => match schema.additional_properties() {
             Some(values) if !root => {
                 let values = Decl::from_schema(values, values.embedded_resource(), &format!("{name}.@elem"))?;
-                let max = limit(schema.max_properties()).unwrap_or((MAX_REQUEST_BYTES - 2) / (values.min_bytes + 6));
+                let max = limit(schema.max_properties())
+                    .unwrap_or((MAX_REQUEST_BYTES - 2) / (values.min_bytes + 6));
                 let mut map = Decl::sized(Type::map(Type::String, values.ty.clone()), max, 2, Reading::Plain);
                 map.items = Some(Arc::new(values));
                 Some(map)
@@ -99,7 +101,8 @@ fn object(schema: &dyn Schema, root: bool, name: &str) -> Decl {
 /// Of a whole object, these can always be used, whatever the schema says.
 fn of_every_object(name: &str) -> impl Iterator<Item = (Arc<str>, Field)> {
     let text = Arc::new(Decl::sized(Type::String, MAX_REQUEST_BYTES - 2, MIN_STRING, Reading::Plain));
-    let named = ["name", "generateName"].iter().filter_map(|field| Field::new(field, text.clone(), false)).collect();
+    let named =
+        ["name", "generateName"].iter().filter_map(|field| Field::new(field, text.clone(), false)).collect();
     let metadata = Type::Object(Arc::new(Object::new(&format!("{name}.metadata"), named)));
     [("apiVersion", text.clone()), ("kind", text), ("metadata", Arc::new(metadata.into()))]
         .into_iter()
@@ -146,10 +149,16 @@ impl Schema for Value {
     }
     fn properties(&self) -> Vec<(&str, &dyn Schema)> {
         let properties = self.get("properties").and_then(Value::as_object);
-        properties.into_iter().flatten().map(|(name, schema)| (name.as_str(), schema as &dyn Schema)).collect()
+        properties
+            .into_iter()
+            .flatten()
+            .map(|(name, schema)| (name.as_str(), schema as &dyn Schema))
+            .collect()
     }
     fn additional_properties(&self) -> Option<&dyn Schema> {
-        self.get("additionalProperties").filter(|schema| schema.is_object()).map(|schema| schema as &dyn Schema)
+        self.get("additionalProperties")
+            .filter(|schema| schema.is_object())
+            .map(|schema| schema as &dyn Schema)
     }
     fn required(&self) -> Vec<&str> {
         strings(self.get("required"))
@@ -181,9 +190,9 @@ impl Schema for Value {
     fn list_kind(&self) -> ListKind {
         match self.get("x-kubernetes-list-type").and_then(Value::as_str) {
             Some("set") => ListKind::Set,
-            Some("map") => {
-                ListKind::Map(strings(self.get("x-kubernetes-list-map-keys")).into_iter().map(Arc::from).collect())
-            }
+            Some("map") => ListKind::Map(
+                strings(self.get("x-kubernetes-list-map-keys")).into_iter().map(Arc::from).collect(),
+            ),
             _ => ListKind::Atomic,
         }
     }

@@ -38,7 +38,13 @@ impl<'a> Machine<'a, '_> {
     }
 
     /// Puts the variables of one round on the stack; `false` after the last.
-    fn enter(&mut self, fold: &FoldNode, range: &Range<'a>, round: usize, outer: usize) -> Result<bool, EvalError> {
+    fn enter(
+        &mut self,
+        fold: &FoldNode,
+        range: &Range<'a>,
+        round: usize,
+        outer: usize,
+    ) -> Result<bool, EvalError> {
         self.locals.truncate(outer);
         match range {
             Range::List(list) => {
@@ -62,7 +68,12 @@ impl<'a> Machine<'a, '_> {
     }
 
     /// `all` and `exists`: one element that settles the matter outweighs errors in the others.
-    fn quantified(&mut self, fold: &'a FoldNode, range: &Range<'a>, all: bool) -> Result<Value<'a>, EvalError> {
+    fn quantified(
+        &mut self,
+        fold: &'a FoldNode,
+        range: &Range<'a>,
+        all: bool,
+    ) -> Result<Value<'a>, EvalError> {
         let outer = self.locals.len();
         let mut failed = None;
         let mut settled = false;
@@ -162,7 +173,11 @@ impl<'a> Machine<'a, '_> {
     }
 }
 
-fn insert<'a>(entries: &mut Vec<(Value<'a>, Value<'a>)>, key: Value<'a>, value: Value<'a>) -> Result<(), EvalError> {
+fn insert<'a>(
+    entries: &mut Vec<(Value<'a>, Value<'a>)>,
+    key: Value<'a>,
+    value: Value<'a>,
+) -> Result<(), EvalError> {
     let map = Map::Values(Arc::new(std::mem::take(entries)));
     let there = map.get(&key)?.is_some();
     if let Map::Values(taken) = map {

@@ -28,7 +28,9 @@ reason decision_reason decision.() string
 
 pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
     ("path", |args| match (opaque(first(args)?)?, text(second(args)?)?) {
-        (Opaque::Authorizer(_), path) if path.is_empty() => Err(EvalError::function("path must not be empty")),
+        (Opaque::Authorizer(_), path) if path.is_empty() => {
+            Err(EvalError::function("path must not be empty"))
+        }
         (Opaque::Authorizer(asker), path) => Ok(Value::opaque(Opaque::PathCheck(asker.clone(), path))),
         _ => Err(EvalError::NoSuchOverload),
     }),
@@ -41,11 +43,17 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
             let (namespace, name) = (text(namespace)?, text(name)?);
             let bad = kedge_kinds::names::dns1123_subdomain(&name);
             if !bad.is_empty() {
-                return Err(EvalError::function(format!("Invalid service account name: [{}]", bad.join(" "))));
+                return Err(EvalError::function(format!(
+                    "Invalid service account name: [{}]",
+                    bad.join(" ")
+                )));
             }
             let bad = kedge_kinds::names::dns1123_label(&namespace);
             if !bad.is_empty() {
-                return Err(EvalError::function(format!("Invalid service account namespace: [{}]", bad.join(" "))));
+                return Err(EvalError::function(format!(
+                    "Invalid service account namespace: [{}]",
+                    bad.join(" ")
+                )));
             }
             let asker = Asker { service_account: Some((namespace, name)), ..asker.clone() };
             Ok(Value::opaque(Opaque::Authorizer(asker)))

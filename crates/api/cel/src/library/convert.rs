@@ -54,7 +54,9 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
         Value::String(text) => match &**text {
             "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(Value::Bool(true)),
             "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(Value::Bool(false)),
-            other => Err(EvalError::function(format!("strconv.ParseBool: parsing {other:?}: invalid syntax"))),
+            other => {
+                Err(EvalError::function(format!("strconv.ParseBool: parsing {other:?}: invalid syntax")))
+            }
         },
         other => Err(cannot(other, "bool")),
     }),
@@ -69,7 +71,9 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
         Value::Uint(number) => Ok(Value::Double(*number as f64)),
         Value::String(text) => match parse_double(text) {
             Some(number) => Ok(Value::Double(number)),
-            None => Err(EvalError::function(format!("strconv.ParseFloat: parsing {:?}: invalid syntax", &**text))),
+            None => {
+                Err(EvalError::function(format!("strconv.ParseFloat: parsing {:?}: invalid syntax", &**text)))
+            }
         },
         other => Err(cannot(other, "double")),
     }),
@@ -95,8 +99,12 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
     }),
     ("int", |args| match first(args)? {
         Value::Int(number) => Ok(Value::Int(*number)),
-        Value::Uint(number) => i64::try_from(*number).map(Value::Int).map_err(|_| EvalError::Overflow("integer")),
-        Value::Double(number) if *number > -9.223_372_036_854_775e18 && *number < 9.223_372_036_854_775e18 => {
+        Value::Uint(number) => {
+            i64::try_from(*number).map(Value::Int).map_err(|_| EvalError::Overflow("integer"))
+        }
+        Value::Double(number)
+            if *number > -9.223_372_036_854_775e18 && *number < 9.223_372_036_854_775e18 =>
+        {
             Ok(Value::Int(*number as i64))
         }
         Value::Double(_) => Err(EvalError::Overflow("integer")),
@@ -113,7 +121,9 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
         Value::Int(number) => {
             u64::try_from(*number).map(Value::Uint).map_err(|_| EvalError::Overflow("unsigned integer"))
         }
-        Value::Double(number) if *number >= 0.0 && *number < 1.844_674_407_370_955e19 => Ok(Value::Uint(*number as u64)),
+        Value::Double(number) if *number >= 0.0 && *number < 1.844_674_407_370_955e19 => {
+            Ok(Value::Uint(*number as u64))
+        }
         Value::Double(_) => Err(EvalError::Overflow("unsigned integer")),
         Value::String(text) => {
             let number = text.parse::<u64>();
@@ -144,14 +154,20 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
 
 fn cannot(value: &Value<'_>, to: &str) -> EvalError {
     match value {
-        Value::Opaque(_) | Value::Optional(_) | Value::Map(_) | Value::List(_) | Value::Null => EvalError::NoSuchOverload,
+        Value::Opaque(_) | Value::Optional(_) | Value::Map(_) | Value::List(_) | Value::Null => {
+            EvalError::NoSuchOverload
+        }
         _ => EvalError::function(format!("type conversion error from '{}' to '{to}'", value.type_name())),
     }
 }
 
 fn not_a_number(function: &str, text: &str, error: &std::num::ParseIntError) -> EvalError {
     use std::num::IntErrorKind::{NegOverflow, PosOverflow};
-    let why = if matches!(error.kind(), PosOverflow | NegOverflow) { "value out of range" } else { "invalid syntax" };
+    let why = if matches!(error.kind(), PosOverflow | NegOverflow) {
+        "value out of range"
+    } else {
+        "invalid syntax"
+    };
     EvalError::function(format!("strconv.{function}: parsing {text:?}: {why}"))
 }
 

@@ -109,7 +109,9 @@ impl NamedFormat {
         match self {
             NamedFormat::Dns1123Label | NamedFormat::Dns1035Label => 30,
             NamedFormat::Dns1123LabelPrefix | NamedFormat::Dns1035LabelPrefix => 30,
-            NamedFormat::Dns1123Subdomain | NamedFormat::Dns1123SubdomainPrefix | NamedFormat::QualifiedName => 60,
+            NamedFormat::Dns1123Subdomain
+            | NamedFormat::Dns1123SubdomainPrefix
+            | NamedFormat::QualifiedName => 60,
             NamedFormat::LabelValue => 40,
             NamedFormat::Uri => 1_123,
             NamedFormat::Uuid => 79,

@@ -240,8 +240,6 @@ fn sorted_by<'a>(list: &List<'a>, keys: &List<'a>) -> Result<Value<'a>, EvalErro
         return Err(EvalError::function("list elements must have the same type"));
     }
     let mut places: Vec<usize> = (0..items.len().min(keys.len())).collect();
-    places.sort_by(|a, b| {
-        compare::order(&keys[*a], &keys[*b]).ok().flatten().unwrap_or(Ordering::Equal)
-    });
+    places.sort_by(|a, b| compare::order(&keys[*a], &keys[*b]).ok().flatten().unwrap_or(Ordering::Equal));
     Ok(Value::list(places.into_iter().map(|place| items[place].clone()).collect()))
 }

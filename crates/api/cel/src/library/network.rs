@@ -58,8 +58,11 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
     }),
     ("cidr", |args| match first(args)? {
         Value::String(text) => {
-            let (address, length) = parse_cidr(text)
-                .map_err(|why| EvalError::function(format!("network address parse error during conversion from string: {why}")))?;
+            let (address, length) = parse_cidr(text).map_err(|why| {
+                EvalError::function(format!(
+                    "network address parse error during conversion from string: {why}"
+                ))
+            })?;
             Ok(Value::opaque(Opaque::Cidr(address, length)))
         }
         _ => Err(EvalError::NoSuchOverload),
@@ -79,8 +82,11 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
     ("containsCIDR", |args| {
         let network = cidr(first(args)?)?;
         let (address, length) = match second(args)? {
-            Value::String(text) => parse_cidr(text)
-                .map_err(|why| EvalError::function(format!("network address parse error during conversion from string: {why}")))?,
+            Value::String(text) => parse_cidr(text).map_err(|why| {
+                EvalError::function(format!(
+                    "network address parse error during conversion from string: {why}"
+                ))
+            })?,
             other => cidr(other)?,
         };
         Ok(Value::Bool(network.1 <= length && contains(network, address)))
@@ -134,9 +140,14 @@ fn parse_ip(text: &str) -> Result<IpAddr, EvalError> {
 }
 
 fn parse_cidr(text: &str) -> Result<(IpAddr, u8), String> {
-    let bad = |why: &str| format!("network address parse error during conversion from string: netip.ParsePrefix({text:?}): {why}");
+    let bad = |why: &str| {
+        format!(
+            "network address parse error during conversion from string: netip.ParsePrefix({text:?}): {why}"
+        )
+    };
     let (address, length) = text.rsplit_once('/').ok_or_else(|| bad("no '/'"))?;
-    let address: IpAddr = address.parse().map_err(|_| bad(&format!("ParseAddr({address:?}): unable to parse IP")))?;
+    let address: IpAddr =
+        address.parse().map_err(|_| bad(&format!("ParseAddr({address:?}): unable to parse IP")))?;
     if matches!(address, IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some()) {
         return Err(format!("IPv4-mapped IPv6 address {text:?} is not allowed"));
     }

@@ -197,7 +197,9 @@ pub(crate) fn add<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<Value<'a>, 
         (Value::Bytes(a), Value::Bytes(b)) => Ok(Value::Bytes([&**a, &**b].concat().into())),
         (Value::List(a), Value::List(b)) => Ok(Value::List(a.concat(b)?)),
         (Value::Duration(a), Value::Duration(b)) => duration(a.checked_add(*b)),
-        (Value::Timestamp(at), Value::Duration(by)) | (Value::Duration(by), Value::Timestamp(at)) => time::add(*at, *by),
+        (Value::Timestamp(at), Value::Duration(by)) | (Value::Duration(by), Value::Timestamp(at)) => {
+            time::add(*at, *by)
+        }
         _ => Err(EvalError::NoSuchOverload),
     }
 }
@@ -237,7 +239,12 @@ pub(crate) fn index<'a>(of: &Value<'a>, key: &Value<'a>) -> Result<Value<'a>, Ev
                 Value::Int(index) => *index,
                 Value::Uint(index) => i64::try_from(*index).unwrap_or(i64::MAX),
                 Value::Double(index) if index.fract() == 0.0 => *index as i64,
-                _ => return Err(EvalError::function(format!("unsupported index type '{}' in list", key.type_name()))),
+                _ => {
+                    return Err(EvalError::function(format!(
+                        "unsupported index type '{}' in list",
+                        key.type_name()
+                    )));
+                }
             };
             match usize::try_from(index) {
                 Ok(place) if place < list.len() => list.get(place),

@@ -57,12 +57,15 @@ fn precision(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Result<Opt
     }
     match digits.parse() {
         Ok(precision) if precision <= MAX_PRECISION => Ok(Some(precision)),
-        _ => Err(bad(&format!("error while converting precision to integer: strconv.Atoi: parsing {digits:?}: invalid syntax"))),
+        _ => Err(bad(&format!(
+            "error while converting precision to integer: strconv.Atoi: parsing {digits:?}: invalid syntax"
+        ))),
     }
 }
 
 fn one(verb: char, precision: Option<usize>, value: &Value<'_>) -> Result<String, EvalError> {
-    let refuse = |what: &str| Err(bad(&format!("error during formatting: {what}, was given {}", value.type_name())));
+    let refuse =
+        |what: &str| Err(bad(&format!("error during formatting: {what}, was given {}", value.type_name())));
     let places = precision.unwrap_or(DEFAULT_PRECISION);
     match (verb, value) {
         ('s', _) => plain(value),
@@ -95,7 +98,10 @@ fn one(verb: char, precision: Option<usize>, value: &Value<'_>) -> Result<String
         ('o', Value::Int(number)) => Ok(signed(*number, |magnitude| format!("{magnitude:o}"))),
         ('o', Value::Uint(number)) => Ok(format!("{number:o}")),
         ('o', _) => refuse("octal clause can only be used on integers"),
-        (other, _) => Err(bad(&format!("could not parse formatting clause: unrecognized formatting clause {:?}", other.to_string()))),
+        (other, _) => Err(bad(&format!(
+            "could not parse formatting clause: unrecognized formatting clause {:?}",
+            other.to_string()
+        ))),
     }
 }
 
@@ -113,7 +119,13 @@ fn number(value: &Value<'_>) -> Option<f64> {
 }
 
 fn special(number: f64) -> String {
-    if number.is_nan() { "NaN".into() } else if number > 0.0 { "∞".into() } else { "-∞".into() }
+    if number.is_nan() {
+        "NaN".into()
+    } else if number > 0.0 {
+        "∞".into()
+    } else {
+        "-∞".into()
+    }
 }
 
 fn scientific(number: f64, places: usize) -> String {

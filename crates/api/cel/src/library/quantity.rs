@@ -38,7 +38,13 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
     }),
     ("sign", |args| {
         let quantity = of(first(args)?)?;
-        Ok(Value::Int(if quantity.is_zero() { 0 } else if quantity.is_negative() { -1 } else { 1 }))
+        Ok(Value::Int(if quantity.is_zero() {
+            0
+        } else if quantity.is_negative() {
+            -1
+        } else {
+            1
+        }))
     }),
     ("isGreaterThan", |args| Ok(Value::Bool(order(args)? == Ordering::Greater))),
     ("isLessThan", |args| Ok(Value::Bool(order(args)? == Ordering::Less))),

@@ -19,7 +19,9 @@ findAll string_find_all_string_int string.(string,int) list(string)
 
 pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
     ("matches", |args| match args {
-        [Value::String(text), Value::String(pattern)] => with(pattern, |regex| Value::Bool(regex.is_match(text))),
+        [Value::String(text), Value::String(pattern)] => {
+            with(pattern, |regex| Value::Bool(regex.is_match(text)))
+        }
         _ => Err(EvalError::NoSuchOverload),
     }),
     ("find", |args| match args {
@@ -36,7 +38,9 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
         };
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         with(pattern, |regex| {
-            Value::list(regex.find_iter(text).take(limit).map(|found| Value::shared(found.as_str())).collect())
+            Value::list(
+                regex.find_iter(text).take(limit).map(|found| Value::shared(found.as_str())).collect(),
+            )
         })
     }),
 ];

@@ -21,7 +21,9 @@ compareTo semver_compare_to semver.(semver) int
 ";
 
 pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
-    ("semver", |args| read(args)?.map(|version| Value::opaque(Opaque::Semver(version))).map_err(EvalError::function)),
+    ("semver", |args| {
+        read(args)?.map(|version| Value::opaque(Opaque::Semver(version))).map_err(EvalError::function)
+    }),
     ("isSemver", |args| Ok(Value::Bool(read(args)?.is_ok()))),
     ("major", |args| Ok(Value::Int(of(first(args)?)?.numbers[0] as i64))),
     ("minor", |args| Ok(Value::Int(of(first(args)?)?.numbers[1] as i64))),
@@ -89,7 +91,9 @@ impl Semver {
             return Err("Version string empty".into());
         }
         let parts: Vec<&str> = text.splitn(3, '.').collect();
-        let [major, minor, rest] = parts[..] else { return Err("No Major.Minor.Patch elements found".into()) };
+        let [major, minor, rest] = parts[..] else {
+            return Err("No Major.Minor.Patch elements found".into());
+        };
         let (rest, build) = match rest.split_once('+') {
             Some((rest, build)) => (rest, build.split('.').map(str::to_owned).collect()),
             None => (rest, Vec::new()),
@@ -101,7 +105,11 @@ impl Semver {
         for part in &build {
             check_word(part, "Build meta data is empty", "build meta data")?;
         }
-        Ok(Semver { numbers: [number(major, "major")?, number(minor, "minor")?, number(patch, "patch")?], pre, build })
+        Ok(Semver {
+            numbers: [number(major, "major")?, number(minor, "minor")?, number(patch, "patch")?],
+            pre,
+            build,
+        })
     }
 
     fn cmp_precedence(&self, other: &Semver) -> Ordering {
@@ -130,7 +138,10 @@ fn pre_release(text: &str) -> Result<Pre, String> {
         if text.len() > 1 && text.starts_with('0') {
             return Err(format!("Numeric PreRelease version must not contain leading zeroes {text:?}"));
         }
-        return text.parse().map(Pre::Number).map_err(|_| format!("strconv.ParseUint: parsing {text:?}: value out of range"));
+        return text
+            .parse()
+            .map(Pre::Number)
+            .map_err(|_| format!("strconv.ParseUint: parsing {text:?}: value out of range"));
     }
     check_word(text, "Prerelease is empty", "prerelease")?;
     Ok(Pre::Word(text.to_owned()))

@@ -51,7 +51,9 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
     }),
     ("lastIndexOf", |args| match args {
         [Value::String(text), Value::String(part)] => last_index_of(text, part, None),
-        [Value::String(text), Value::String(part), Value::Int(from)] => last_index_of(text, part, Some(*from)),
+        [Value::String(text), Value::String(part), Value::Int(from)] => {
+            last_index_of(text, part, Some(*from))
+        }
         [Value::List(list), item] => lists::last_index_of(list, item),
         _ => Err(EvalError::NoSuchOverload),
     }),
@@ -63,7 +65,9 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
         _ => Err(EvalError::NoSuchOverload),
     }),
     ("replace", |args| match args {
-        [Value::String(text), Value::String(old), Value::String(new)] => Ok(Value::shared(text.replace(&**old, new))),
+        [Value::String(text), Value::String(old), Value::String(new)] => {
+            Ok(Value::shared(text.replace(&**old, new)))
+        }
         [Value::String(text), Value::String(old), Value::String(new), Value::Int(limit)] => {
             Ok(Value::shared(match usize::try_from(*limit) {
                 Ok(limit) => text.replacen(&**old, new, limit),
@@ -85,7 +89,9 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
         [Value::String(text), Value::Int(start), Value::Int(end)] => {
             let length = text.chars().count() as i64;
             if start > end {
-                return Err(EvalError::function(format!("invalid substring range. start: {start}, end: {end}")));
+                return Err(EvalError::function(format!(
+                    "invalid substring range. start: {start}, end: {end}"
+                )));
             }
             match [*start, *end].into_iter().find(|place| !(0..=length).contains(place)) {
                 Some(place) => Err(out_of_range(place)),

@@ -28,9 +28,13 @@ fn signatures_say_what_they_mean() {
         ("format.dns1123Label", "format.dns1123Label", false, "", "kubernetes.NamedFormat"),
         ("getQuery", "url_get_query", true, "kubernetes.URL", "map(string, list(string))"),
     ] {
-        let found = function(name).and_then(|function| function.overloads.iter().find(|overload| overload.id == id));
+        let found =
+            function(name).and_then(|function| function.overloads.iter().find(|overload| overload.id == id));
         let found = found.unwrap_or_else(|| panic!("{name} {id} is missing"));
         let types: Vec<String> = found.args.iter().map(Type::to_string).collect();
-        assert_eq!((found.member, types.join(", ").as_str(), found.result.to_string().as_str()), (member, args, result));
+        assert_eq!(
+            (found.member, types.join(", ").as_str(), found.result.to_string().as_str()),
+            (member, args, result)
+        );
     }
 }

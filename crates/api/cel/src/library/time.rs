@@ -65,7 +65,11 @@ fn part<'a>(args: &[Value<'a>], of: impl Fn(DateTime) -> i64) -> Result<Value<'a
 }
 
 /// Of a timestamp the part; of a duration all of it, in that unit.
-fn part_or_whole<'a>(args: &[Value<'a>], of: impl Fn(DateTime) -> i64, unit: i64) -> Result<Value<'a>, EvalError> {
+fn part_or_whole<'a>(
+    args: &[Value<'a>],
+    of: impl Fn(DateTime) -> i64,
+    unit: i64,
+) -> Result<Value<'a>, EvalError> {
     match args {
         [Value::Duration(nanos)] => Ok(Value::Int(nanos / unit)),
         _ => part(args, of),
@@ -76,10 +80,13 @@ fn part_or_whole<'a>(args: &[Value<'a>], of: impl Fn(DateTime) -> i64, unit: i64
 fn time_zone(name: &str) -> Result<TimeZone, EvalError> {
     let unknown = || EvalError::function(format!("unknown time zone {name}"));
     let Some((hours, minutes)) = name.split_once(':') else {
-        return if name.is_empty() || name == "UTC" { Ok(TimeZone::UTC) } else { TimeZone::get(name).map_err(|_| unknown()) };
+        return if name.is_empty() || name == "UTC" {
+            Ok(TimeZone::UTC)
+        } else {
+            TimeZone::get(name).map_err(|_| unknown())
+        };
     };
-    let (hours, minutes): (i32, i32) =
-        hours.parse().ok().zip(minutes.parse().ok()).ok_or_else(unknown)?;
+    let (hours, minutes): (i32, i32) = hours.parse().ok().zip(minutes.parse().ok()).ok_or_else(unknown)?;
     let sign = if name.starts_with('-') { -1 } else { 1 };
     let seconds = sign * (hours.abs() * 3600 + minutes * 60);
     Offset::from_seconds(seconds).map(TimeZone::fixed).map_err(|_| unknown())
@@ -112,7 +119,9 @@ pub(crate) fn between(later: Timestamp, earlier: Timestamp) -> Result<Value<'sta
 pub(crate) fn parse_timestamp(text: &str) -> Option<Timestamp> {
     let bytes = text.as_bytes();
     let shaped = bytes.len() >= 20
-        && [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')].iter().all(|&(at, wanted)| bytes[at] == wanted)
+        && [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')]
+            .iter()
+            .all(|&(at, wanted)| bytes[at] == wanted)
         && (bytes.ends_with(b"Z") || bytes.len() >= 25 && matches!(bytes[bytes.len() - 6], b'+' | b'-'));
     if shaped { text.parse().ok() } else { None }
 }
@@ -129,8 +138,7 @@ pub(crate) fn parse_date_time(text: &str) -> Option<Timestamp> {
         return Timestamp::from_second(0).ok();
     }
     let regular = text.to_ascii_uppercase().replacen(' ', "T", 1);
-    parse_timestamp(&regular)
-        .or_else(|| TimeZone::UTC.to_timestamp(regular.parse::<DateTime>().ok()?).ok())
+    parse_timestamp(&regular).or_else(|| TimeZone::UTC.to_timestamp(regular.parse::<DateTime>().ok()?).ok())
 }
 
 /// As schemas of the format `duration` allow: Go's form, and words such as `3 days`.

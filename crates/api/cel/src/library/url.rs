@@ -19,7 +19,9 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
     ("url", |args| match first(args)? {
         Value::String(text) => match Url::parse(text) {
             Ok(url) => Ok(Value::opaque(Opaque::Url(url))),
-            Err(why) => Err(EvalError::function(format!("URL parse error during conversion from string: {why}"))),
+            Err(why) => {
+                Err(EvalError::function(format!("URL parse error during conversion from string: {why}")))
+            }
         },
         _ => Err(EvalError::NoSuchOverload),
     }),
@@ -40,7 +42,8 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
                 None => entries.push((key, vec![Value::shared(value)])),
             }
         }
-        let entries = entries.into_iter().map(|(key, values)| (Value::shared(key), Value::list(values))).collect();
+        let entries =
+            entries.into_iter().map(|(key, values)| (Value::shared(key), Value::list(values))).collect();
         Ok(super::map(entries))
     }),
 ];
@@ -79,7 +82,9 @@ impl Url {
         }
         let mut rest = text;
         let mut scheme = String::new();
-        let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))).unwrap_or(text.len());
+        let end = text
+            .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.')))
+            .unwrap_or(text.len());
         if text[end..].starts_with(':') {
             if end == 0 {
                 return fail("missing protocol scheme");
@@ -130,7 +135,9 @@ impl Url {
 
     fn split_port(&self) -> (&str, &str) {
         match self.host.rfind(':') {
-            Some(colon) if !self.host[colon..].contains(']') => (&self.host[..colon], &self.host[colon + 1..]),
+            Some(colon) if !self.host[colon..].contains(']') => {
+                (&self.host[..colon], &self.host[colon + 1..])
+            }
             _ => (&self.host, ""),
         }
     }
@@ -180,7 +187,8 @@ fn check_host(host: &str) -> Result<(), String> {
         },
         None => host.rfind(':').map_or("", |colon| &host[colon..]),
     };
-    let valid = port.is_empty() || port.strip_prefix(':').is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
+    let valid = port.is_empty()
+        || port.strip_prefix(':').is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
     if !valid {
         return Err(format!("invalid port {port:?} after host"));
     }

@@ -20,14 +20,25 @@ pub(crate) struct Expr {
 pub(crate) enum Kind {
     Literal(Literal),
     Ident(Arc<str>),
-    Select { operand: Box<Expr>, field: Arc<str>, mode: Select },
+    Select {
+        operand: Box<Expr>,
+        field: Arc<str>,
+        mode: Select,
+    },
     Call(Box<Call>),
     List(Vec<Item>),
     Map(Vec<Entry>),
-    Struct { name: Arc<str>, fields: Vec<FieldInit> },
+    Struct {
+        name: Arc<str>,
+        fields: Vec<FieldInit>,
+    },
     Fold(Box<Fold>),
     /// A name for a value within a body; what `optMap` is made of.
-    Bind { name: Arc<str>, value: Box<Expr>, body: Box<Expr> },
+    Bind {
+        name: Arc<str>,
+        value: Box<Expr>,
+        body: Box<Expr>,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +127,10 @@ impl Expr {
     }
 
     pub(crate) fn call(at: usize, function: &str, target: Option<Expr>, args: Vec<Expr>) -> Self {
-        Expr::new(at, Kind::Call(Box::new(Call { function: function.into(), target, args, overloads: Vec::new() })))
+        Expr::new(
+            at,
+            Kind::Call(Box::new(Call { function: function.into(), target, args, overloads: Vec::new() })),
+        )
     }
 
     /// `a.b.c` as one name.

@@ -25,7 +25,8 @@ pub(crate) struct Placed {
 
 /// Longest first, so that `<=` is not read as `<`.
 const SYMBOLS: [&str; 24] = [
-    "==", "!=", "<=", ">=", "&&", "||", "<", ">", "[", "]", "{", "}", "(", ")", ".", ",", "-", "!", "?", ":", "+", "*", "/", "%",
+    "==", "!=", "<=", ">=", "&&", "||", "<", ">", "[", "]", "{", "}", "(", ")", ".", ",", "-", "!", "?", ":",
+    "+", "*", "/", "%",
 ];
 
 impl Token {
@@ -56,7 +57,8 @@ pub(crate) fn tokens(source: &mut Source) -> Vec<Placed> {
             Ok(token) => found.push(Placed { token, at }),
             Err(until) => {
                 let text: String = lexer.chars[at..until].iter().collect();
-                mistakes.push((at, format!("Syntax error: token recognition error at: '{}'", escaped(&text))));
+                mistakes
+                    .push((at, format!("Syntax error: token recognition error at: '{}'", escaped(&text))));
                 lexer.at = until;
             }
         }

@@ -8,8 +8,11 @@ pub(crate) fn unquote(token: &str, bytes: bool) -> Result<Vec<u8>, &'static str>
         raw |= matches!(prefix, 'r' | 'R');
         rest = &rest[1..];
     }
-    let width = if rest.len() >= 6 && (rest.starts_with("\"\"\"") || rest.starts_with("'''")) { 3 } else { 1 };
-    let Some(inner) = rest.get(width..rest.len().saturating_sub(width)) else { return Err("unable to unescape string") };
+    let width =
+        if rest.len() >= 6 && (rest.starts_with("\"\"\"") || rest.starts_with("'''")) { 3 } else { 1 };
+    let Some(inner) = rest.get(width..rest.len().saturating_sub(width)) else {
+        return Err("unable to unescape string");
+    };
     // A line ends with a line feed, however it was written.
     let inner = inner.replace("\r\n", "\n").replace('\r', "\n");
     if raw {

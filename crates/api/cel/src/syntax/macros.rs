@@ -11,7 +11,12 @@ const UNUSED: &str = "#unused";
 const HELD: &str = "@target";
 
 /// `name(args)`
-pub(super) fn global(parser: &mut Parser<'_>, at: usize, name: &str, mut args: Vec<Expr>) -> Result<Expr, Failed> {
+pub(super) fn global(
+    parser: &mut Parser<'_>,
+    at: usize,
+    name: &str,
+    mut args: Vec<Expr>,
+) -> Result<Expr, Failed> {
     if name != "has" || args.len() != 1 {
         return parser.call(at, name, None, args);
     }
@@ -63,7 +68,8 @@ pub(super) fn member(
         Some(other) => Err(other.at),
         None => Err(at),
     };
-    let named = variable().and_then(|var| if variables == 2 { Ok((var, Some(variable()?))) } else { Ok((var, None)) });
+    let named = variable()
+        .and_then(|var| if variables == 2 { Ok((var, Some(variable()?))) } else { Ok((var, None)) });
     let (var, var2) = match named {
         Ok(named) => named,
         Err(at) => return parser.fail(at, why),
@@ -81,24 +87,36 @@ pub(super) fn member(
 }
 
 /// `x.optMap(v, e)`: `x.hasValue() ? optional.of(e with v = x.value()) : optional.none()`
-fn optional(parser: &mut Parser<'_>, at: usize, name: &str, target: Expr, args: Vec<Expr>) -> Result<Expr, Failed> {
+fn optional(
+    parser: &mut Parser<'_>,
+    at: usize,
+    name: &str,
+    target: Expr,
+    args: Vec<Expr>,
+) -> Result<Expr, Failed> {
     let mut args = args.into_iter();
-    let (Some(variable), Some(body)) = (args.next(), args.next()) else { return parser.call(at, name, Some(target), vec![]) };
+    let (Some(variable), Some(body)) = (args.next(), args.next()) else {
+        return parser.call(at, name, Some(target), vec![]);
+    };
     let Kind::Ident(variable_name) = variable.kind else {
         return parser.fail(variable.at, format!("{name}() variable name must be a simple identifier"));
     };
     // The target is written twice, so it is evaluated once, before.
     let held: Arc<str> = HELD.into();
     let simple = matches!(target.kind, Kind::Ident(_));
-    let (twice, outer) = if simple { (target, None) } else { (Expr::new(at, Kind::Ident(held.clone())), Some(target)) };
+    let (twice, outer) =
+        if simple { (target, None) } else { (Expr::new(at, Kind::Ident(held.clone())), Some(target)) };
     let condition = parser.call(at, "hasValue", Some(twice.clone()), vec![])?;
     let value = parser.call(at, "value", Some(twice), vec![])?;
-    let bound = parser.made(at, Kind::Bind { name: variable_name, value: Box::new(value), body: Box::new(body) })?;
+    let bound =
+        parser.made(at, Kind::Bind { name: variable_name, value: Box::new(value), body: Box::new(body) })?;
     let yes = if name == "optMap" { parser.call(at, "optional.of", None, vec![bound])? } else { bound };
     let no = parser.call(at, "optional.none", None, vec![])?;
     let choice = parser.call(at, "_?_:_", None, vec![condition, yes, no])?;
     match outer {
-        Some(value) => parser.made(at, Kind::Bind { name: held, value: Box::new(value), body: Box::new(choice) }),
+        Some(value) => {
+            parser.made(at, Kind::Bind { name: held, value: Box::new(value), body: Box::new(choice) })
+        }
         None => Ok(choice),
     }
 }
@@ -110,7 +128,10 @@ fn sort_by(parser: &mut Parser<'_>, at: usize, target: Expr, args: Vec<Expr>) ->
         return parser.call(at, "sortBy", Some(target), vec![]);
     };
     let Kind::Ident(var) = variable.kind else {
-        return parser.fail(variable.at, "sortBy can only be applied to a list, identifier, comprehension, call or select expression");
+        return parser.fail(
+            variable.at,
+            "sortBy can only be applied to a list, identifier, comprehension, call or select expression",
+        );
     };
     let held: Arc<str> = UNUSED.into();
     let list = Expr::new(at, Kind::Ident(held.clone()));

@@ -10,10 +10,11 @@ use crate::names::RESERVED;
 
 /// How deep a tree may be. Every later walk recurses as deep, so this also keeps the stack in bounds.
 pub(crate) const MAX_DEPTH: u16 = 250;
+/// How deep brackets may be nested; the parser's own frames are larger than those of later walks.
+const MAX_NESTED: u16 = 100;
 
 /// What could begin an expression, as messages list it.
-const BEGINNINGS: &str =
-    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
+const BEGINNINGS: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
 
 /// Operators with how tightly they bind; each call is written `_op_`. Tighter than all of these are `!`, `-` and members.
 const OPERATORS: [(&str, &str, u8); 14] = [
@@ -53,7 +54,6 @@ pub(crate) fn parse(source: &mut Source) -> Result<Expr, Failed> {
         let closes = matches!(found.as_str(), ")" | "]" | "}");
         let kind = if closes || parser.next + 1 >= parser.tokens.len() { "extraneous" } else { "mismatched" };
         let kind = if parser.tokens.len() - parser.next == 2 { "extraneous" } else { kind };
-
 
         parser.source.report(at, format!("Syntax error: {kind} input '{found}' expecting <EOF>"));
         return Err(Failed);
@@ -115,7 +115,13 @@ impl Parser<'_> {
         self.bounded(Expr::new(at, kind))
     }
 
-    pub(super) fn call(&mut self, at: usize, name: &str, target: Option<Expr>, args: Vec<Expr>) -> Result<Expr, Failed> {
+    pub(super) fn call(
+        &mut self,
+        at: usize,
+        name: &str,
+        target: Option<Expr>,
+        args: Vec<Expr>,
+    ) -> Result<Expr, Failed> {
         self.bounded(Expr::call(at, name, target, args))
     }
 
@@ -128,20 +134,25 @@ impl Parser<'_> {
 
     fn expr(&mut self) -> Result<Expr, Failed> {
         self.nested += 1;
-        if self.nested > MAX_DEPTH {
+        if self.nested > MAX_NESTED {
             let at = self.at();
-            return self.fail(at, format!("expression recursion limit exceeded: {MAX_DEPTH}"));
+            return self.fail(at, format!("expression recursion limit exceeded: {MAX_NESTED}"));
         }
-        let condition = self.binary(1)?;
-        let at = self.at();
-        let expr = if self.took("?") {
+        // A chain of choices is read in a loop and put together from its end.
+        let mut choices = Vec::new();
+        let mut expr = loop {
+            let part = self.binary(1)?;
+            let at = self.at();
+            if !self.took("?") {
+                break part;
+            }
             let yes = self.binary(1)?;
             self.expect(":")?;
-            let no = self.expr()?;
-            self.call(at, "_?_:_", None, vec![condition, yes, no])?
-        } else {
-            condition
+            choices.push((at, part, yes));
         };
+        while let Some((at, condition, yes)) = choices.pop() {
+            expr = self.call(at, "_?_:_", None, vec![condition, yes, expr])?;
+        }
         self.nested -= 1;
         Ok(expr)
     }
@@ -170,7 +181,9 @@ impl Parser<'_> {
     /// All terms of a chain of `&&` or `||` stand side by side, so that a long chain is no deep tree.
     fn joined(&mut self, at: usize, name: &str, left: Expr, right: Expr) -> Result<Expr, Failed> {
         match left {
-            Expr { kind: Kind::Call(call), at, .. } if matches!(name, "_&&_" | "_||_") && *call.function == *name => {
+            Expr { kind: Kind::Call(call), at, .. }
+                if matches!(name, "_&&_" | "_||_") && *call.function == *name =>
+            {
                 let mut terms = call.args;
                 terms.push(right);
                 self.call(at, name, None, terms)
@@ -236,7 +249,9 @@ impl Parser<'_> {
         let at = self.at();
         match self.take() {
             // `in` and the like are words of the grammar, other reserved words are fine as fields.
-            Token::Ident(name) if !matches!(name.as_str(), "true" | "false" | "null" | "in") => Ok(name.into()),
+            Token::Ident(name) if !matches!(name.as_str(), "true" | "false" | "null" | "in") => {
+                Ok(name.into())
+            }
             Token::Quoted(_) => self.fail(at, "unsupported syntax: '`'"),
             other => {
                 self.next -= 1;
@@ -301,7 +316,9 @@ impl Parser<'_> {
                 self.next += 1;
                 self.literal(at, true)
             }
-            Token::Ident(word) if !matches!(word.as_str(), "true" | "false" | "null" | "in") => self.named(at),
+            Token::Ident(word) if !matches!(word.as_str(), "true" | "false" | "null" | "in") => {
+                self.named(at)
+            }
             Token::Symbol(_) | Token::End | Token::Quoted(_) => self.unexpected(BEGINNINGS),
             Token::Ident(word) if word == "in" => self.unexpected(BEGINNINGS),
             _ => self.literal(at, false),
@@ -356,7 +373,9 @@ impl Parser<'_> {
             Token::Int(text) => literal::int(&text, negative).map(Literal::Int).ok_or("invalid int literal"),
             Token::Uint(text) => literal::uint(&text).map(Literal::Uint).ok_or("invalid uint literal"),
             Token::Float(text) => match text.parse::<f64>() {
-                Ok(number) if number.is_finite() => Ok(Literal::Double(if negative { -number } else { number })),
+                Ok(number) if number.is_finite() => {
+                    Ok(Literal::Double(if negative { -number } else { number }))
+                }
                 _ => Err("invalid double literal"),
             },
             Token::String(text) => literal::unquote(&text, false)

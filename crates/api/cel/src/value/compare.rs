@@ -109,9 +109,10 @@ pub(crate) fn order(left: &Value<'_>, right: &Value<'_>) -> Result<Option<Orderi
         (Value::Bytes(a), Value::Bytes(b)) => Some(a.cmp(b)),
         (Value::Timestamp(a), Value::Timestamp(b)) => Some(a.cmp(b)),
         (Value::Duration(a), Value::Duration(b)) => Some(a.cmp(b)),
-        (Value::Int(_) | Value::Uint(_) | Value::Double(_), Value::Int(_) | Value::Uint(_) | Value::Double(_)) => {
-            numbers(left, right)
-        }
+        (
+            Value::Int(_) | Value::Uint(_) | Value::Double(_),
+            Value::Int(_) | Value::Uint(_) | Value::Double(_),
+        ) => numbers(left, right),
         _ => return Err(EvalError::NoSuchOverload),
     })
 }

@@ -41,21 +41,29 @@ pub(crate) fn read_as<'a>(json: &'a Json, decl: Option<&'a Decl>) -> Result<Valu
     }
     match (&decl.ty, json) {
         (Type::Dyn, Json::String(_)) => Ok(read(json)),
-        (Type::Dyn, Json::Number(number)) if decl.reading == Reading::IntOrString && number.is_i64() => Ok(read(json)),
+        (Type::Dyn, Json::Number(number)) if decl.reading == Reading::IntOrString && number.is_i64() => {
+            Ok(read(json))
+        }
         (Type::Dyn, _) if decl.reading == Reading::IntOrString => {
             Err(bad("invalid data, expected XIntOrString value to be either a string or integer".into()))
         }
-        (Type::Object(_) | Type::Map(..), Json::Object(entries)) => Ok(Value::Map(Map::Json(entries, Some(decl)))),
+        (Type::Object(_) | Type::Map(..), Json::Object(entries)) => {
+            Ok(Value::Map(Map::Json(entries, Some(decl))))
+        }
         (Type::Object(_) | Type::Map(..), _) => {
             Err(bad("invalid data, expected a map for the provided schema with type=object".into()))
         }
         (Type::List(_), Json::Array(items)) => Ok(Value::List(List::Json(items, Some(decl)))),
-        (Type::List(_), _) => Err(bad("invalid data, expected an array for the provided schema with type=array".into())),
+        (Type::List(_), _) => {
+            Err(bad("invalid data, expected an array for the provided schema with type=array".into()))
+        }
         (Type::Double, Json::Number(number)) => Ok(Value::Double(number.as_f64().unwrap_or(f64::NAN))),
         (Type::Double, _) => Err(bad(format!("invalid data, expected float, got {}", go_type(json)))),
         (Type::Int, Json::Number(number)) => match (number.as_i64(), number.as_f64()) {
             (Some(whole), _) => Ok(Value::Int(whole)),
-            (None, Some(double)) if double.fract() == 0.0 && double.abs() < 9.2e18 => Ok(Value::Int(double as i64)),
+            (None, Some(double)) if double.fract() == 0.0 && double.abs() < 9.2e18 => {
+                Ok(Value::Int(double as i64))
+            }
             _ => Err(bad("invalid data, expected int, got float64".into())),
         },
         (Type::Int, _) => Err(bad(format!("invalid data, expected int, got {}", go_type(json)))),
@@ -157,5 +165,8 @@ pub(crate) fn write(value: &Value<'_>) -> Result<Json, EvalError> {
 }
 
 fn no_form(value: &Value<'_>) -> EvalError {
-    EvalError::function(format!("type conversion error from '{}' to 'google.protobuf.Value'", value.type_name()))
+    EvalError::function(format!(
+        "type conversion error from '{}' to 'google.protobuf.Value'",
+        value.type_name()
+    ))
 }

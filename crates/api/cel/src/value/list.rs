@@ -79,7 +79,9 @@ impl<'a> List<'a> {
             ListKind::Map(keys) => {
                 for item in other.iter() {
                     let item = item?;
-                    let same = joined.iter().position(|known| compare::same_keys(known, &item, keys).unwrap_or(false));
+                    let same = joined
+                        .iter()
+                        .position(|known| compare::same_keys(known, &item, keys).unwrap_or(false));
                     match same {
                         Some(place) => joined[place] = item,
                         None => joined.push(item),

@@ -54,7 +54,8 @@ impl<'a> Map<'a> {
                 }
             },
             Map::Values(entries) => {
-                let found = entries.iter().find(|(key, _)| matches!(key, Value::String(key) if **key == *name));
+                let found =
+                    entries.iter().find(|(key, _)| matches!(key, Value::String(key) if **key == *name));
                 Ok(found.map(|(_, value)| value.clone()))
             }
             Map::Object(_, fields) => {
@@ -102,7 +103,8 @@ impl<'a> Map<'a> {
         match self {
             Map::Json(entries, decl) => match decl.map(|decl| (decl, &decl.ty)) {
                 Some((decl, Type::Object(object))) if decl.items().is_none() => {
-                    let (entries, fields): (&'a serde_json::Map<String, Json>, _) = (entries, object.fields());
+                    let (entries, fields): (&'a serde_json::Map<String, Json>, _) =
+                        (entries, object.fields());
                     let known = |name: &&'a String| fields.values().any(|field| *field.name == **name);
                     let written = |name: &'a String| match crate::names::escape(name) {
                         Some(escaped) if escaped != *name => Value::shared(escaped),
@@ -123,7 +125,9 @@ impl fmt::Debug for Map<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Map::Json(entries, _) => f.debug_map().entries(entries.iter()).finish(),
-            Map::Values(entries) => f.debug_map().entries(entries.iter().map(|(key, value)| (key, value))).finish(),
+            Map::Values(entries) => {
+                f.debug_map().entries(entries.iter().map(|(key, value)| (key, value))).finish()
+            }
             Map::Object(name, fields) => write!(f, "{name}{fields:?}"),
             Map::Lazy(variable) => f.write_str(variable),
         }

@@ -23,7 +23,9 @@ fn walk(value: &Value<'_>, expected: &str, found: &mut Vec<String>) {
             }
             fields.iter().for_each(|(field, value)| walk(value, &format!("{expected}.{field}"), found));
         }
-        Value::Map(Map::Values(entries)) => entries.iter().for_each(|(_, value)| walk(value, expected, found)),
+        Value::Map(Map::Values(entries)) => {
+            entries.iter().for_each(|(_, value)| walk(value, expected, found))
+        }
         Value::List(List::Values(items)) => items.iter().for_each(|item| walk(item, expected, found)),
         _ => {}
     }

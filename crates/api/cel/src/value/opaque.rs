@@ -81,7 +81,8 @@ impl Opaque {
             (Opaque::Cidr(a, a_len), Opaque::Cidr(b, b_len)) => a == b && a_len == b_len,
             (Opaque::Semver(a), Opaque::Semver(b)) => a == b,
             (Opaque::Format(a), Opaque::Format(b)) => a == b,
-            (Opaque::PathCheck(_, a), Opaque::PathCheck(_, b)) | (Opaque::GroupCheck(_, a), Opaque::GroupCheck(_, b)) => a == b,
+            (Opaque::PathCheck(_, a), Opaque::PathCheck(_, b))
+            | (Opaque::GroupCheck(_, a), Opaque::GroupCheck(_, b)) => a == b,
             (Opaque::ResourceCheck(_, a), Opaque::ResourceCheck(_, b)) => a == b,
             (Opaque::Decision(a), Opaque::Decision(b)) => a == b,
             _ => false,

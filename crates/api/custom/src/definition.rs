@@ -15,7 +15,7 @@ use crate::openapi::{self, About, Dialect};
 use crate::place::Place;
 use crate::read::{at, flag, has, list, schema_of, text, texts};
 use crate::schema::{Names, Schema};
-use crate::{defaults, embedded, lists, prune, rules, scale, shapes, validate};
+use crate::{defaults, embedded, lists, priority, prune, rules, scale, shapes, validate};
 use packed::Packed;
 
 const VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
@@ -43,7 +43,7 @@ struct Version {
     deprecation: Option<Box<str>>,
 }
 
-/// Every served version of a definition, in the order in which it lists them.
+/// Every served version of a definition, the preferred one first.
 pub fn compile(definition: &Value) -> Vec<Arc<Kind>> {
     let mut names = Names::default();
     let spec = at(definition, "spec");
@@ -54,8 +54,10 @@ pub fn compile(definition: &Value) -> Vec<Arc<Kind>> {
     let stored_as =
         GroupVersion { group: group.clone(), version: names.get(stored.as_str().unwrap_or_default()) };
     let conversion = Arc::new(conversion(spec));
-    let served = versions.iter().filter(|version| flag(version, "served"));
+    let mut served: Vec<&Value> = versions.iter().filter(|version| flag(version, "served")).collect();
+    served.sort_by(|a, b| priority::compare(text(a, "name"), text(b, "name")));
     served
+        .iter()
         .map(|version| {
             let gv = GroupVersion { group: group.clone(), version: names.get(text(version, "name")) };
             Arc::new(kind(definition, version, gv, stored_as.clone(), conversion.clone(), &mut names))
@@ -106,7 +108,7 @@ fn kind(
             .collect(),
         columns: columns(version),
         conversion,
-        deprecation: deprecation(version, &gv, &kind),
+        deprecation: deprecation(spec, version, &gv, &kind),
     };
     Kind {
         prefix: format!("{}/{}", gv.group, text(called, "plural")).into(),
@@ -159,14 +161,21 @@ fn columns(version: &Value) -> Box<[Column]> {
         .collect()
 }
 
-fn deprecation(version: &Value, gv: &GroupVersion, kind: &str) -> Option<Box<str>> {
+fn deprecation(spec: &Value, version: &Value, gv: &GroupVersion, kind: &str) -> Option<Box<str>> {
     if !flag(version, "deprecated") {
         return None;
     }
-    Some(match at(version, "deprecationWarning").as_str() {
-        Some(warning) => warning.into(),
-        None => format!("{gv} {kind} is deprecated").into(),
-    })
+    if let Some(warning) = at(version, "deprecationWarning").as_str() {
+        return Some(warning.into());
+    }
+    let better = list(spec, "versions")
+        .iter()
+        .filter(|other| flag(other, "served") && !flag(other, "deprecated"))
+        .map(|other| text(other, "name"))
+        .filter(|other| priority::compare(other, &gv.version).is_lt())
+        .min_by(|a, b| priority::compare(a, b));
+    let better = better.map(|version| format!("; use {}/{version} {kind}", gv.group)).unwrap_or_default();
+    Some(format!("{gv} {kind} is deprecated{better}").into())
 }
 
 impl Version {

@@ -50,7 +50,10 @@ fn a_version_has_its_own_rules() {
     assert_eq!((v2.selectable().len(), v1.selectable().len()), (1, 0));
     assert_eq!((&*v2.columns()[0].name, v2.columns()[0].priority), ("Size", 1));
     assert_eq!(&*v1.columns()[0].json_path, ".metadata.creationTimestamp");
-    assert_eq!((v2.deprecation(), v1.deprecation()), (None, Some("example.com/v1 Widget is deprecated")));
+    assert_eq!(
+        (v2.deprecation(), v1.deprecation()),
+        (None, Some("example.com/v1 Widget is deprecated; use example.com/v2 Widget"))
+    );
     assert!(matches!(v2.conversion(), Conversion::Webhook(webhook) if webhook["clientConfig"].is_object()));
     let mut object = json!({"spec": {"colour": "red"}});
     assert_eq!(v2.prune(&mut object), ["spec.colour"]);

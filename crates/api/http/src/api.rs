@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use crate::access::Access;
 use crate::audit::Audit;
 use crate::documents::Documents;
+use crate::fairness::Fairness;
 use crate::limit::Limits;
 use crate::metrics::Metrics;
 use crate::rbac::{Ask, Rbac, What};
@@ -79,6 +80,7 @@ pub(crate) struct Api {
     tokens: Tokens,
     options: Options,
     limits: Limits,
+    fairness: Fairness,
     metrics: Metrics,
     documents: Documents,
     stopping: watch::Sender<bool>,
@@ -93,7 +95,11 @@ impl Api {
         Ok(Arc::new(Self {
             access,
             tokens: Tokens::new(options.issuer.clone(), &options.signing_key, &public, clock)?,
-            limits: Limits::new(options.max_reads_in_flight, options.max_writes_in_flight),
+            limits: Limits::new(options.max_writes_in_flight),
+            fairness: Fairness::new(
+                registry.store().clone(),
+                options.max_reads_in_flight + options.max_writes_in_flight,
+            ),
             metrics: Metrics::default(),
             documents: Documents::default(),
             stopping: watch::Sender::new(false),
@@ -120,6 +126,10 @@ impl Api {
 
     pub(crate) fn tokens(&self) -> &Tokens {
         &self.tokens
+    }
+
+    pub(crate) fn fairness(&self) -> &Fairness {
+        &self.fairness
     }
 
     pub(crate) fn limits(&self) -> &Limits {

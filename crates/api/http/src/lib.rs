@@ -14,6 +14,7 @@ pub mod discovery;
 mod documents;
 mod escalate;
 pub mod etag;
+mod fairness;
 mod follower;
 mod gzip;
 mod health;

@@ -1,5 +1,5 @@
-//! How many requests may be under way at once, in all and of one user. A few more may wait for a moment; beyond that one
-//! is told to come back, so that a flood slows the flood down and neither the server nor other users.
+//! How many bodies of one user may be on their way at once. Seats are given to requests that are here in full, so whoever sends slowly
+//! must be held back before that, and holds up those of their own name only.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,12 +17,6 @@ const PART: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) struct Limits {
-    reads: Lane,
-    writes: Lane,
-}
-
-struct Lane {
-    all: Gate,
     /// What one user may have.
     part: usize,
     /// Of those who have something under way.
@@ -35,40 +29,31 @@ struct Gate {
     waiting: AtomicUsize,
 }
 
-/// One of the requests that its user may have under way. Held while the request is.
+/// One of the bodies that its user may send at once. Held until it is here.
 pub(crate) struct Share<'l> {
-    lane: &'l Lane,
+    limits: &'l Limits,
     user: Arc<str>,
     gate: Option<Arc<Gate>>,
     permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Limits {
-    pub(crate) fn new(reads: usize, writes: usize) -> Self {
-        Self { reads: Lane::new(reads), writes: Lane::new(writes) }
+    /// As many as may be written at once in all.
+    pub(crate) fn new(writes: usize) -> Self {
+        Self { part: writes.div_ceil(PART), users: Mutex::default() }
     }
 
-    /// Waits for the user's own share, not for room.
-    pub(crate) async fn share(&self, writes: bool, user: &str) -> Result<Share<'_>, Status> {
-        let lane = if writes { &self.writes } else { &self.reads };
-        lane.share(user).await.ok_or_else(come_back)
-    }
-}
-
-fn come_back() -> Status {
-    Status::too_many_requests("Too many requests, please try again later.", 1)
-}
-
-impl Lane {
-    fn new(limit: usize) -> Self {
-        let part = limit.div_ceil(PART);
-        Self { all: Gate::new(limit), part, users: Mutex::default() }
-    }
-
-    async fn share(&self, user: &str) -> Option<Share<'_>> {
+    pub(crate) async fn share(&self, user: &str) -> Result<Share<'_>, Status> {
         let mut share = self.of(user);
-        share.permit = Some(share.gate.as_ref()?.enter().await?);
-        Some(share)
+        let permit = match &share.gate {
+            Some(gate) => gate.enter().await,
+            None => None,
+        };
+        match permit {
+            Some(permit) => share.permit = Some(permit),
+            None => return Err(Status::too_many_requests("Too many requests, please try again later.", 1)),
+        }
+        Ok(share)
     }
 
     fn of(&self, user: &str) -> Share<'_> {
@@ -81,21 +66,14 @@ impl Lane {
                 (user, gate)
             }
         };
-        Share { lane: self, user, gate: Some(gate), permit: None }
-    }
-}
-
-impl Share<'_> {
-    /// Waits for room among everybody's requests.
-    pub(crate) async fn enter(&self) -> Result<OwnedSemaphorePermit, Status> {
-        self.lane.all.enter().await.ok_or_else(come_back)
+        Share { limits: self, user, gate: Some(gate), permit: None }
     }
 }
 
 impl Drop for Share<'_> {
     fn drop(&mut self) {
         self.permit = None;
-        let mut users = self.lane.users.lock();
+        let mut users = self.limits.users.lock();
         self.gate = None;
         // Nobody but the map holds it: the user has nothing under way and nothing that waits.
         if users.get(&self.user).is_some_and(|gate| Arc::strong_count(gate) == 1) {

@@ -27,10 +27,13 @@ use crate::api::{Api, Options, StartError};
 use crate::audit::Trail;
 use crate::body::Body;
 use crate::call::{Call, Verb};
+use crate::fairness::{Asked, Target};
 use crate::query::Query;
 use crate::rbac::{Ask, What};
 use crate::who::Peer;
-use crate::{content, documents, health, impersonate, issuer, media, metrics, path, rbac, verbs, who};
+use crate::{
+    content, documents, fairness, health, impersonate, issuer, media, metrics, path, rbac, verbs, who,
+};
 
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// None if it is known to be empty, as most are.
@@ -89,9 +92,10 @@ impl Router {
         let started = Instant::now();
         let mut labels = Labels::of(&parts);
         let id = audit_id(&parts);
-        labels.trail = self.api.audit().map(|audit| {
-            Box::new(audit.begin(id.to_str().unwrap_or_default(), &parts, self.from))
-        });
+        labels.trail = self
+            .api
+            .audit()
+            .map(|audit| Box::new(audit.begin(id.to_str().unwrap_or_default(), &parts, self.from)));
         let handled =
             AssertUnwindSafe(handle(&self.api, &self.peer, &parts, body, &mut labels)).catch_unwind().await;
         let (mut failed, mut panicked) = (None, false);
@@ -111,6 +115,9 @@ impl Router {
         };
         if let Some(trail) = labels.trail.take() {
             trail.answered(&mut answer, failed.as_ref(), panicked);
+        }
+        if let Some(flow) = &labels.flow {
+            flow.tell(answer.headers_mut());
         }
         finish(&parts, &mut answer, id);
         self.api.metrics().answered(labels.with_code(answer.status().as_u16()), started.elapsed());
@@ -138,8 +145,9 @@ where
     }
 }
 
-/// What the counters call a request.
+/// What the counters call a request, and where it belonged.
 struct Labels {
+    flow: Option<fairness::Place>,
     verb: &'static str,
     group: Arc<str>,
     version: Arc<str>,
@@ -160,7 +168,15 @@ impl Labels {
             _ => "other",
         };
         let none: Arc<str> = Arc::default();
-        Self { verb, group: none.clone(), version: none.clone(), resource: none.clone(), subresource: none, trail: None }
+        Self {
+            flow: None,
+            verb,
+            group: none.clone(),
+            version: none.clone(),
+            resource: none.clone(),
+            subresource: none,
+            trail: None,
+        }
     }
 
     fn with_code(self, code: u16) -> metrics::Request {
@@ -186,15 +202,26 @@ async fn handle(
 
     let Some(place) = path::parse(path) else {
         let verb = parts.method.as_str().to_ascii_lowercase();
+        let flow = api.fairness().place(&user, &Asked { verb: &verb, target: Target::Path(path) });
+        labels.flow = Some(flow.clone());
         let ask = Ask { verb: &verb, what: What::Path(path) };
         note(api, labels, &sender, &user, &ask, "", "");
         api.allow(&user, &ask)?;
+        let _seat = if is_inside(peer) { None } else { flow.seat().await? };
         return Box::pin(document(api, parts, &query)).await;
     };
     let verb = Verb::of(&parts.method, &place, &query).ok_or_else(verbs::method_not_allowed)?;
     let writes = verb.writes();
     let long = verb == Verb::Watch || place.subresource.as_deref().is_some_and(verbs::is_long);
 
+    let target = Target::Resource {
+        group: &place.group,
+        resource: &place.resource,
+        subresource: place.subresource.as_deref().unwrap_or(""),
+        namespace: place.namespace.as_deref().unwrap_or(""),
+    };
+    let flow = api.fairness().place(&user, &Asked { verb: verb.name(), target });
+    labels.flow = Some(flow.clone());
     let name = match &place.name {
         Some(name) => name,
         None => selected_name(verb, &query),
@@ -222,21 +249,24 @@ async fn handle(
     let call = Call::new(kind.clone(), place, verb, user, query, &parts.headers)?;
     labels.subresource = call.at.subresource.clone().unwrap_or_default();
 
-    // Whoever sends slowly holds up those of their own name only: all others' room is taken when the body is here.
-    let free = long || matches!(peer, Peer::Inside(_)) || rbac::is_master(&call.user);
-    let share = if free { None } else { Some(Box::pin(api.limits().share(writes, &call.user.name)).await?) };
+    // Whoever sends slowly holds up those of their own name only: a seat is taken when the body is here.
+    let free = is_inside(peer) || rbac::is_master(&call.user);
     let body = match body {
-        Some(body) if writes && !long => Box::pin(content::read(body)).await?,
+        Some(body) if writes && !long => {
+            let share = if free { None } else { Some(Box::pin(api.limits().share(&call.user.name)).await?) };
+            let body = Box::pin(content::read(body)).await?;
+            drop(share);
+            body
+        }
         _ => Bytes::new(),
     };
     if let Some(trail) = &mut labels.trail {
         trail.sent(&body, &call.content_type);
         trail.remarked(&call.remarks);
     }
-    let _permit = match &share {
-        Some(share) => Some(Box::pin(share.enter()).await?),
-        None => None,
-    };
+    // A watch has its seat until it has begun; what is a connection to a node needs none.
+    let seated = !is_inside(peer) && (!long || verb == Verb::Watch);
+    let _seat = if seated { flow.seat().await? } else { None };
     let _counted = (!long).then(|| api.metrics().under_way(writes));
     let (remarks, format) = (call.remarks.clone(), call.output.format);
     let done = verbs::answer(api, call, body).await;
@@ -251,11 +281,24 @@ async fn handle(
 }
 
 /// Tells the audit log, if there is one, what is asked for and whether it is allowed.
-fn note(api: &Api, labels: &mut Labels, sender: &User, user: &User, ask: &Ask<'_>, fields: &str, version: &str) {
+fn note(
+    api: &Api,
+    labels: &mut Labels,
+    sender: &User,
+    user: &User,
+    ask: &Ask<'_>,
+    fields: &str,
+    version: &str,
+) {
     if let Some(trail) = &mut labels.trail {
         trail.about(sender, ask, version);
         trail.decided(&api.access().explain(user, ask, fields));
     }
+}
+
+/// Parts of this process wait for nobody: others may wait for them.
+fn is_inside(peer: &Peer) -> bool {
+    matches!(peer, Peer::Inside(_))
 }
 
 /// The one name that the request can reach by its selector; empty if it can reach others too.
@@ -286,6 +329,8 @@ async fn document(api: &Api, parts: &Parts, query: &Query) -> Result<Answer, Sta
                 .metrics()
                 .text(api.registry().store())
                 .map_err(|error| Status::internal(error.to_string()))?;
+            let end = "# EOF\n";
+            let text = format!("{}{}{end}", text.trim_end_matches(end), api.fairness().metrics());
             return Ok(answer::of(200, "application/openmetrics-text; version=1.0.0; charset=utf-8", text));
         }
         _ => {}

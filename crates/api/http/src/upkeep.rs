@@ -4,6 +4,7 @@
 
 mod accounts;
 mod cluster_info;
+mod flows;
 mod grants;
 mod roles;
 mod roots;
@@ -66,6 +67,8 @@ impl Router {
             tend(&tools, roles::Roles),
             tend(&tools, cluster_info::ClusterInfo),
             tend(&tools, cluster_info::Signatures),
+            tend(&tools, flows::Flows),
+            tend(&tools, flows::Levels),
         );
     }
 }

@@ -7,12 +7,14 @@ use http::Request;
 use http_body::Frame;
 use http_body_util::StreamBody;
 use jiff::Timestamp;
+use serde_json::json;
 use tokio::sync::Semaphore;
 use tower::ServiceExt;
 
 use super::{Server, call};
 use crate::{Peer, Router};
 
+const FLOWCONTROL: &str = "/apis/flowcontrol.apiserver.k8s.io/v1";
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
 fn peer(server: &Server, name: &str, organizations: &[&str]) -> Router {
@@ -56,6 +58,75 @@ async fn a_flood_is_told_to_come_back() {
     let got = call(&peer(&server, "bob", &[]), "POST", REVIEWS, "{}").await;
     assert_eq!(got.failure(), "429 TooManyRequests: Too many requests, please try again later.");
     assert_eq!(got.headers["retry-after"], "1");
+}
+
+#[tokio::test]
+async fn a_flood_does_not_starve_others() {
+    let server = Server::with(|options| {
+        (options.max_reads_in_flight, options.max_writes_in_flight) = (20, 4);
+    })
+    .await;
+    for name in ["noisy", "quiet"] {
+        let level = json!({"metadata": {"name": name}, "spec": {"type": "Limited", "limited": {
+            "nominalConcurrencyShares": 10, "limitResponse": {"type": "Queue", "queuing": {"queues": 8, "handSize": 2, "queueLengthLimit": 3}}}}});
+        let made = call(
+            &server.admin,
+            "POST",
+            &format!("{FLOWCONTROL}/prioritylevelconfigurations"),
+            level.to_string(),
+        )
+        .await;
+        assert_eq!(made.code, 201, "{}", made.text());
+        let flow = json!({"metadata": {"name": name}, "spec": {"priorityLevelConfiguration": {"name": name}, "matchingPrecedence": 50,
+            "distinguisherMethod": {"type": "ByUser"}, "rules": [{"subjects": [{"kind": "User", "user": {"name": name}}],
+            "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": true, "namespaces": ["*"]}]}]}});
+        let made = call(&server.admin, "POST", &format!("{FLOWCONTROL}/flowschemas"), flow.to_string()).await;
+        assert_eq!(made.code, 201, "{}", made.text());
+    }
+    let question = r#"{"spec":{"nonResourceAttributes":{"verb":"get","path":"/"}}}"#;
+    let noisy = peer(&server, "noisy", &[]);
+    let mut flood = tokio::task::JoinSet::new();
+    for _ in 0..400 {
+        let noisy = noisy.clone();
+        flood.spawn(async move { call(&noisy, "POST", REVIEWS, question).await.code });
+    }
+    let quiet = peer(&server, "quiet", &[]);
+    for _ in 0..50 {
+        let got = call(&quiet, "POST", REVIEWS, question).await;
+        assert_eq!(got.code, 201, "{}", got.text());
+    }
+    while let Some(code) = flood.join_next().await {
+        assert!(matches!(code.unwrap(), 201 | 429));
+    }
+
+    let uid = |path: &'static str| {
+        let admin = server.admin.clone();
+        async move {
+            let object = call(&admin, "GET", &format!("{FLOWCONTROL}/{path}"), "").await.json();
+            object["metadata"]["uid"].as_str().unwrap().to_owned()
+        }
+    };
+    let got = call(&quiet, "POST", REVIEWS, question).await;
+    assert_eq!(got.headers["x-kubernetes-pf-flowschema-uid"], uid("flowschemas/quiet").await);
+    assert_eq!(
+        got.headers["x-kubernetes-pf-prioritylevel-uid"],
+        uid("prioritylevelconfigurations/quiet").await
+    );
+    let other = call(&peer(&server, "other", &[]), "GET", "/api", "").await;
+    assert_eq!(other.headers["x-kubernetes-pf-flowschema-uid"], uid("flowschemas/global-default").await);
+    let master = call(&server.admin, "GET", "/api/v1/namespaces", "").await;
+    assert_eq!(
+        master.headers["x-kubernetes-pf-prioritylevel-uid"],
+        uid("prioritylevelconfigurations/exempt").await
+    );
+    let counted = call(&server.admin, "GET", "/metrics", "").await.text();
+    for line in [
+        "nominal_limit_seats{priority_level=\"quiet\"} 1",
+        "dispatched_requests_total{priority_level=\"quiet\"} 51",
+    ] {
+        assert!(counted.contains(&format!("apiserver_flowcontrol_{line}\n")), "{line} in {counted}");
+    }
+    assert!(counted.ends_with("# EOF\n"));
 }
 
 #[tokio::test]

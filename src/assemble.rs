@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kedge_admission::Webhooks;
+use kedge_admission::{Policies, Webhooks, keep_checked};
 use kedge_clock::Clock;
 use kedge_http::{Router, ServeError, StartError, Tls};
 use kedge_kinds::Status;
@@ -80,6 +80,7 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     }
     let pki = Pki::open(&pki, &settings, listen, clock.clone())?;
     let registry = Registry::start(store.clone(), clock.clone(), registry_options(&settings, listen, gates(&store))).await?;
+    let policies = tokio::spawn(keep_checked(registry.clone()));
     let router = kedge_http::router(registry, http_options(&settings, &pki, listen, files)?)?;
     let tls = Tls::new(pki.serving.clone(), pki.authority.clients()?)?;
     let server = format!("https://{}", SocketAddr::new(reachable(listen.ip()), listen.port()));
@@ -94,6 +95,7 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     let renewals = tokio::spawn(async move { pki.keep_fresh(&admin).await });
     serve_until(listener, tls, router, &mut stop).await;
     control.abort();
+    policies.abort();
     renewals.abort();
     upkeep.abort();
     store.close().await;
@@ -156,7 +158,7 @@ fn domain(settings: &Settings) -> String {
 /// Admission from outside the registry, in the order in which it is asked.
 fn gates(store: &Store) -> Vec<Arc<dyn Gate>> {
     let reach = Reach::new(Arc::new(Doors::new(store.clone())));
-    vec![Arc::new(Webhooks::new(store.clone(), reach))]
+    vec![Arc::new(Policies::default()), Arc::new(Webhooks::new(store.clone(), reach))]
 }
 
 fn registry_options(

@@ -98,7 +98,7 @@ impl Policies {
         let invocations = {
             let review = Review { object: Some(object), ..*review };
             let ground = Ground::new(&review, &self.versions);
-            ground.invocations(&hooks.mutating, &mut refusals)
+            ground.invocations(&hooks.mutating, &mut refusals).await
         };
         let Left(mut left) = review.memory.recall().unwrap_or_default();
         let mut any = false;
@@ -123,7 +123,7 @@ impl Policies {
     async fn check(&self, hooks: &Hooks, review: &Review<'_>) -> Result<(), Status> {
         let ground = Ground::new(review, &self.versions);
         let mut refusals = Vec::new();
-        let invocations = ground.invocations(&hooks.validating, &mut refusals);
+        let invocations = ground.invocations(&hooks.validating, &mut refusals).await;
         // Those of one policy stand beside each other.
         let mut notes: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for invocation in &invocations {

@@ -7,10 +7,10 @@ mod conditions;
 mod expressions;
 mod hook;
 mod index;
-mod matching;
+pub(crate) mod matching;
 mod rounds;
-mod rule;
-mod shown;
+pub(crate) mod rule;
+pub(crate) mod shown;
 mod trace;
 
 use std::fmt;

@@ -95,11 +95,14 @@ impl From<Type> for Decl {
 }
 
 impl Decl {
-    /// An object type with these fields, each under its JSON name; fields that no expression can name are left out.
+    /// An object type with these fields, each under the name that expressions use.
     pub fn object<N: AsRef<str>>(name: &str, fields: impl IntoIterator<Item = (N, Decl)>) -> Self {
         let fields: Vec<_> = fields
             .into_iter()
-            .filter_map(|(name, decl)| Field::new(name.as_ref(), Arc::new(decl), false))
+            .map(|(name, decl)| {
+                let name: Arc<str> = name.as_ref().into();
+                (name.clone(), Field { name, decl: Arc::new(decl), required: false })
+            })
             .collect();
         Decl::from(Type::Object(Arc::new(Object::new(name, fields))))
     }

@@ -43,6 +43,7 @@ pub struct Details {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cause {
     /// `FieldValueRequired`, `FieldValueInvalid`, `FieldManagerConflict`…
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     pub message: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -11,7 +11,6 @@ mod runtime_class;
 mod service_account;
 mod storage_class;
 mod tolerations;
-mod unenforced;
 
 use kedge_kinds::{Kind, Status};
 use kedge_store::Snapshot;
@@ -76,7 +75,6 @@ const PLUGINS: &[&dyn Plugin] = &[
     &runtime_class::RuntimeClass,
     &storage_class::DefaultStorageClass,
     &ingress_class::DefaultIngressClass,
-    &unenforced::Unenforced,
 ];
 
 pub(crate) fn mutate(

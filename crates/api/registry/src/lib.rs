@@ -12,6 +12,7 @@ mod custom;
 mod delete;
 mod doors;
 mod encode;
+pub mod expressions;
 mod events;
 mod failure;
 pub mod gate;

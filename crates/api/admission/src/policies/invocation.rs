@@ -1,7 +1,6 @@
 //! Which policies a request meets, with which parameters, and what their expressions see of it. Decides nothing.
 
-use std::cell::OnceCell;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kedge_cel::Resource;
 use kedge_kinds::{Kind, Meta, Status};
@@ -25,7 +24,7 @@ static NULL: Value = Value::Null;
 pub(super) struct Ground<'a> {
     review: &'a Review<'a>,
     versions: &'a Versions,
-    others: OnceCell<Vec<Arc<Kind>>>,
+    others: OnceLock<Vec<Arc<Kind>>>,
 }
 
 /// A policy that a request meets through a binding, with one of its parameters.
@@ -39,7 +38,7 @@ pub(super) struct Invocation<'h> {
 
 impl<'a> Ground<'a> {
     pub(super) fn new(review: &'a Review<'a>, versions: &'a Versions) -> Self {
-        Self { review, versions, others: OnceCell::new() }
+        Self { review, versions, others: OnceLock::new() }
     }
 
     /// The request's kind in its other versions.
@@ -51,7 +50,7 @@ impl<'a> Ground<'a> {
     }
 
     /// In the order in which they are asked. Who cannot be followed refuses, unless it is to be ignored then.
-    pub(super) fn invocations<'h>(
+    pub(super) async fn invocations<'h>(
         &self,
         hooks: &'h [Bound],
         refusals: &mut Vec<Refusal>,
@@ -87,7 +86,7 @@ impl<'a> Ground<'a> {
                         continue;
                     }
                 }
-                match self.params(param_kind.as_ref(), binding.params.as_ref()) {
+                match self.params(param_kind.as_ref(), binding.params.as_ref()).await {
                     Ok(params) => found.extend(params.into_iter().map(|param| Invocation {
                         policy,
                         binding,
@@ -109,14 +108,14 @@ impl<'a> Ground<'a> {
     }
 
     /// One evaluation for each; without parameters there is one, too.
-    fn params(
+    async fn params(
         &self,
         kind: Option<&Arc<Kind>>,
         param: Option<&ParamRef>,
     ) -> Result<Vec<Option<Value>>, String> {
         let (Some(kind), Some(param)) = (kind, param) else { return Ok(vec![None]) };
         let Review { registry, snapshot, .. } = *self.review;
-        let found = param.collect(registry, snapshot, kind, self.review.namespace())?;
+        let found = param.collect(registry, snapshot, kind, self.review.namespace()).await?;
         Ok(found.into_iter().map(Some).collect())
     }
 }

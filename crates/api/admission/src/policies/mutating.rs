@@ -48,7 +48,9 @@ fn configured<'a>(
     kind: &Kind,
 ) -> Result<Json, MutationError> {
     let value = scene.eval(expression)?;
-    value.check_type_names().map_err(|why| MutationError::Mismatch(why.to_string()))?;
+    if let Some(why) = value.misnamed() {
+        return Err(MutationError::Mismatch(why));
+    }
     let mut part = value.to_json().map_err(|error| MutationError::Return(error.to_string()))?;
     for field in ["apiVersion", "kind"] {
         if let (Some(part), Some(own)) = (part.as_object_mut(), object.get(field)) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kedge_kinds::Kind;
 use kedge_kinds::selector::LabelSelector;
 use kedge_registry::{Catalog, Registry};
-use kedge_store::Snapshot;
+use kedge_store::{Entry, Snapshot};
 use serde_json::Value;
 
 /// `paramKind` of a policy.
@@ -64,7 +64,7 @@ impl ParamRef {
     }
 
     /// What it points at for a request in this namespace.
-    pub(super) fn collect(
+    pub(super) async fn collect(
         &self,
         registry: &Registry,
         snapshot: &Snapshot,
@@ -87,24 +87,19 @@ impl ParamRef {
             "" => format!("/registry/{}/", kind.prefix),
             namespace => format!("/registry/{}/{namespace}/", kind.prefix),
         };
-        let read = |bytes: &[u8]| -> Result<Value, String> {
-            let stored = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-            served(registry, kind, stored)
+        let entries: Vec<Entry> = match &self.selector {
+            None => snapshot.get(&format!("{prefix}{}", self.name)).cloned().into_iter().collect(),
+            Some(_) => snapshot.range(&prefix, None).map(|(_, entry)| entry.clone()).collect(),
         };
-        let found = match &self.selector {
-            None => {
-                let entry = snapshot.get(&format!("{prefix}{}", self.name));
-                entry.map(|entry| read(entry.bytes())).into_iter().collect::<Result<Vec<_>, _>>()?
-            }
-            Some(selector) => {
-                let selector = selector.as_ref().map_err(Clone::clone)?;
-                let mut found = Vec::new();
-                for (_, entry) in snapshot.range(&prefix, None) {
-                    found.extend(Some(read(entry.bytes())?).filter(|one| selector.matches_object(one)));
-                }
-                found
-            }
-        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let stored = serde_json::from_slice(entry.bytes()).map_err(|error| error.to_string())?;
+            found.push(served(registry, kind, stored).await?);
+        }
+        if let Some(selector) = &self.selector {
+            let selector = selector.as_ref().map_err(Clone::clone)?;
+            found.retain(|one| selector.matches_object(one));
+        }
         if found.is_empty() && self.required {
             return Err("no params found for policy binding with `Deny` parameterNotFoundAction".into());
         }
@@ -113,10 +108,10 @@ impl ParamRef {
 }
 
 /// In the version that the policy names.
-fn served(registry: &Registry, kind: &Arc<Kind>, stored: Value) -> Result<Value, String> {
+async fn served(registry: &Registry, kind: &Arc<Kind>, stored: Value) -> Result<Value, String> {
     if kind.gv == kind.stored_as {
         return Ok(stored);
     }
     let catalog = registry.catalog();
-    registry.in_version(catalog.stored_kind(kind), kind, stored).map_err(|status| status.message)
+    registry.in_version(catalog.stored_kind(kind), kind, stored).await.map_err(|status| status.message)
 }

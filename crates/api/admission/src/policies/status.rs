@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kedge_kinds::Meta;
 use kedge_registry::{At, Patch, Registry, User, WriteOptions};
-use kedge_store::{Change, StoreError};
+use kedge_store::Change;
 use serde_json::{Value, json};
 
 use super::typecheck::warnings;
@@ -20,15 +20,9 @@ pub async fn keep_checked(registry: Registry) {
         for (_, entry) in snapshot.range(PREFIX, None) {
             look(&registry, entry.bytes()).await;
         }
-        let mut watch = match registry.store().watch(PREFIX, snapshot.revision()) {
-            Ok(watch) => watch,
-            Err(StoreError::Closed) => return,
-            Err(error) => {
-                tracing::warn!("cannot follow policies: {error}");
-                continue;
-            }
-        };
-        while let Some(Ok(event)) = watch.next().await {
+        // A closed store refuses watches: then there is nothing more to look at.
+        let Ok(mut watch) = registry.store().watch(PREFIX, snapshot.revision()) else { return };
+        while let Ok(event) = watch.next().await {
             if let Change::Put { now, .. } = &event.change {
                 look(&registry, now.bytes()).await;
             }

@@ -1,5 +1,6 @@
-//! Webhook configurations and admission policies. Their CEL expressions are stored as text here.
+//! Webhook configurations and admission policies: their shape. What they say about requests is asked elsewhere.
 
+mod expressions;
 mod rules;
 
 use kedge_kinds::field::{Errors, Path};
@@ -86,11 +87,7 @@ impl Strategy for Policies {
         let failure = text(spec, "failurePolicy");
         names::one_of(errors, &path.child("failurePolicy"), failure, &["Fail", "Ignore"]);
         if has(spec, "paramKind") {
-            for field in ["apiVersion", "kind"] {
-                if text(at(spec, "paramKind"), field).is_empty() {
-                    errors.required(&path.child("paramKind").child(field), "");
-                }
-            }
+            rules::param_kind(errors, &path.child("paramKind"), at(spec, "paramKind"));
         }
         let (at_match, constraints) = (path.child("matchConstraints"), at(spec, "matchConstraints"));
         if constraints.is_null() {
@@ -102,11 +99,25 @@ impl Strategy for Policies {
             }
         }
         if self.mutating {
-            if list(spec, "mutations").is_empty() {
-                errors.required(&path.child("mutations"), "mutations must contain at least one item");
+            rules::changing(errors, &at_match, constraints);
+        }
+        expressions::policy(errors, &path, policy, self.mutating);
+        if self.mutating {
+            let again = text(spec, "reinvocationPolicy");
+            names::one_of(errors, &path.child("reinvocationPolicy"), again, &["IfNeeded", "Never"]);
+        }
+    }
+
+    fn validate_status(&self, policy: &Value, _: &Value, errors: &mut Errors) {
+        let (path, checked) = (Path::root("status"), at(at(policy, "status"), "typeChecking"));
+        let path = path.child("typeChecking");
+        let path = path.child("expressionWarnings");
+        for (i, warning) in list(checked, "expressionWarnings").iter().enumerate() {
+            for field in ["warning", "fieldRef"] {
+                if text(warning, field).trim().is_empty() {
+                    errors.required(&path.index(i).child(field), "");
+                }
             }
-        } else {
-            rules::validations(errors, &path, spec);
         }
     }
 
@@ -139,10 +150,18 @@ impl Strategy for PolicyBindings {
             "" => errors.required(&path.child("policyName"), ""),
             name => names::subdomain(errors, &path.child("policyName"), name),
         }
-        if has(spec, "matchResources") {
-            rules::resources(errors, &path.child("matchResources"), at(spec, "matchResources"));
+        if has(spec, "paramRef") {
+            rules::param_ref(errors, &path.child("paramRef"), at(spec, "paramRef"));
         }
-        if text(binding, "kind") == "ValidatingAdmissionPolicyBinding" {
+        let validating = text(binding, "kind") == "ValidatingAdmissionPolicyBinding";
+        if has(spec, "matchResources") {
+            let (path, resources) = (path.child("matchResources"), at(spec, "matchResources"));
+            rules::resources(errors, &path, resources);
+            if !validating {
+                rules::changing(errors, &path, resources);
+            }
+        }
+        if validating {
             rules::actions(errors, &path.child("validationActions"), spec);
         }
     }

@@ -35,6 +35,8 @@ pub(super) fn webhook(errors: &mut Errors, path: &Path<'_>, hook: &Value) {
     names::one_of_if_set(errors, &path.child("reinvocationPolicy"), again, &["IfNeeded", "Never"]);
     client(errors, &path.child("clientConfig"), at(hook, "clientConfig"));
     review_versions(errors, &path.child("admissionReviewVersions"), hook);
+    let conditions = list(hook, "matchConditions");
+    super::expressions::conditions(errors, &path.child("matchConditions"), conditions, false);
 }
 
 /// A domain of at least three parts.
@@ -153,31 +155,89 @@ pub(super) fn resources(errors: &mut Errors, path: &Path<'_>, resources: &Value)
     }
     for field in ["resourceRules", "excludeResourceRules"] {
         for (i, rule) in list(resources, field).iter().enumerate() {
-            one_rule(errors, &path.child(field).index(i), rule);
+            let path = path.child(field);
+            let path = path.index(i);
+            let named: Vec<&str> = texts(rule, "resourceNames").collect();
+            for (i, name) in named.iter().enumerate() {
+                let path = path.child("resourceNames");
+                segment(errors, &path.index(i), name);
+                if named.iter().take(i).any(|other| other == name) {
+                    errors.duplicate(&path.index(i), &(*name).into());
+                }
+            }
+            one_rule(errors, &path, rule);
         }
     }
 }
 
-pub(super) fn validations(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
-    let (validations, annotations) = (list(spec, "validations"), list(spec, "auditAnnotations"));
-    if validations.is_empty() && annotations.is_empty() {
-        for field in ["validations", "auditAnnotations"] {
-            let detail = "validations or auditAnnotations must contain at least one item";
-            errors.required(&path.child(field), detail);
+/// What goes cannot be changed by a policy any more.
+pub(super) fn changing(errors: &mut Errors, path: &Path<'_>, resources: &Value) {
+    let (path, known) = (path.child("resourceRules"), ["*", "CONNECT", "CREATE", "UPDATE"]);
+    for rule in list(resources, "resourceRules") {
+        for operation in texts(rule, "operations").filter(|operation| !known.contains(operation)) {
+            errors.not_supported(&path.child("operations"), &operation.into(), &known);
         }
     }
-    for (i, validation) in validations.iter().enumerate() {
-        if text(validation, "expression").trim().is_empty() {
-            let path = path.child("validations");
-            errors.required(&path.index(i).child("expression"), "expression is not specified");
+}
+
+pub(super) fn param_kind(errors: &mut Errors, path: &Path<'_>, kind: &Value) {
+    let at_version = path.child("apiVersion");
+    match text(kind, "apiVersion") {
+        "" => errors.required(&at_version, ""),
+        both if both.matches('/').count() > 1 => {
+            names::wrong(errors, &at_version, both, &format!("unexpected GroupVersion string: {both}"));
+        }
+        both => {
+            let (group, version) = both.split_once('/').unwrap_or(("", both));
+            if !group.is_empty() {
+                names::subdomain(errors, &at_version, group);
+            }
+            if version.is_empty() {
+                names::wrong(errors, &at_version, both, "version must be specified");
+            } else {
+                names::label_1035(errors, &at_version, version);
+            }
         }
     }
-    for (i, annotation) in annotations.iter().enumerate() {
-        let key = text(annotation, "key");
-        if annotations.iter().take(i).any(|other| text(other, "key") == key) {
-            let path = path.child("auditAnnotations");
-            errors.duplicate(&path.index(i).child("key"), &key.into());
+    match text(kind, "kind") {
+        "" => errors.required(&path.child("kind"), ""),
+        name => {
+            let faults = kedge_kinds::names::dns1035_label(&name.to_lowercase());
+            if !faults.is_empty() {
+                let detail =
+                    format!("may have mixed case, but should otherwise match: {}", faults.join(","));
+                names::wrong(errors, &path.child("kind"), name, &detail);
+            }
         }
+    }
+}
+
+pub(super) fn param_ref(errors: &mut Errors, path: &Path<'_>, param: &Value) {
+    const EXCLUSIVE: &str = "name and selector are mutually exclusive";
+    let (name, selects) = (text(param, "name"), has(param, "selector"));
+    if !name.is_empty() {
+        segment(errors, &path.child("name"), name);
+        if selects {
+            errors.forbidden(&path.child("name"), EXCLUSIVE);
+        }
+    }
+    if selects {
+        names::selector(errors, &path.child("selector"), at(param, "selector"));
+        if !name.is_empty() {
+            errors.forbidden(&path.child("selector"), EXCLUSIVE);
+        }
+    }
+    if name.is_empty() && !selects {
+        errors.required(path, "one of name or selector must be specified");
+    }
+    let action = text(param, "parameterNotFoundAction");
+    names::one_of(errors, &path.child("parameterNotFoundAction"), action, &["Deny", "Allow"]);
+}
+
+/// What can stand in a path between two slashes.
+fn segment(errors: &mut Errors, path: &Path<'_>, name: &str) {
+    for fault in kedge_kinds::names::path_segment(name) {
+        names::wrong(errors, path, name, &fault);
     }
 }
 

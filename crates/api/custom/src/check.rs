@@ -19,7 +19,10 @@ use crate::read::{at, flag, has, list, schema_of, text, texts};
 /// Tells what is wrong with a definition, and with its change if there was one before.
 pub fn check(definition: &Value, old: Option<&Value>, errors: &mut Errors) {
     let spec = at(definition, "spec");
-    name(definition, errors);
+    // Names do not change, so an old one is not asked again.
+    if old.is_none() {
+        name(definition, errors);
+    }
     specification(spec, old.map(|old| at(old, "spec")), established(old), errors);
     if let Some(old) = old {
         immutable(spec, at(old, "spec"), established(Some(old)), errors);

@@ -50,6 +50,9 @@ struct Rest {
 /// How many items are read out of a snapshot at a time: a walk from the top for each would be wasteful.
 const CHUNK: usize = 256;
 
+/// After as many entries a walk lets others have their turn.
+const TURN: usize = 1024;
+
 impl Items {
     pub(crate) fn ready(items: Vec<Bytes>) -> Self {
         Self { ready: items.into(), rest: None }
@@ -121,7 +124,8 @@ impl Registry {
         // Objects that a webhook converts are asked for together, so that all of them are at hand first.
         let remote = custom::is_remote(&at.kind);
         match (state, limit) {
-            (State::At(snapshot), None) if !remote => {
+            // What a selector chooses is found first: a walk that finds nothing must let others have their turn.
+            (State::At(snapshot), None) if !remote && selection.is_everything() => {
                 let revision = snapshot.revision();
                 let rest = Rest { snapshot, catalog, at: at.clone(), prefix, after, selection };
                 let items = Items { ready: VecDeque::new(), rest: Some(rest) };
@@ -129,7 +133,7 @@ impl Registry {
             }
             (State::At(snapshot), limit) => {
                 let walk = snapshot.range(&prefix, after.as_ref().map(Key::as_str));
-                let (chosen, last) = page(&selection, walk, limit);
+                let (chosen, last) = page(&selection, walk, limit).await;
                 let mut list = self.page_of(&catalog, at, snapshot.revision(), chosen).await?;
                 if last.is_none() && token.is_some() {
                     self.inner().pins.release(list.revision);
@@ -150,7 +154,7 @@ impl Registry {
             }
             (State::Past(revision, map), limit) => {
                 let walk = map.iter().filter(|(key, _)| after.as_ref().is_none_or(|after| *key > after));
-                let (chosen, last) = page(&selection, walk, limit);
+                let (chosen, last) = page(&selection, walk, limit).await;
                 let mut list = self.page_of(&catalog, at, revision, chosen).await?;
                 if let Some(last) = last {
                     list.continue_token = Token::new(revision, &last, &prefix, None).encode();
@@ -187,8 +191,15 @@ impl Registry {
         let selection = Selection::parse(&at.kind, at.name.as_deref(), &query.labels, &query.fields)?;
         let snapshot = self.inner().store.latest().await.map_err(failure::status)?;
         let prefix = key::prefix(&at.kind, at.namespace.as_deref());
-        let walk = snapshot.range(&prefix, None).filter(|(key, entry)| selection.takes(key.as_str(), entry));
-        let found = walk.map(|(key, entry)| (key.clone(), entry.clone())).collect();
+        let mut found = Vec::new();
+        for (seen, (key, entry)) in (1usize..).zip(snapshot.range(&prefix, None)) {
+            if seen.is_multiple_of(TURN) {
+                tokio::task::yield_now().await;
+            }
+            if selection.takes(key.as_str(), entry) {
+                found.push((key.clone(), entry.clone()));
+            }
+        }
         Ok((snapshot.revision(), found))
     }
 
@@ -270,14 +281,20 @@ impl Registry {
 }
 
 /// At most `limit` matching items, and the last one's key if more follow.
-fn page<'a>(
+async fn page<'a>(
     selection: &Selection,
     walk: impl Iterator<Item = (&'a Key, &'a Entry)>,
     limit: Option<usize>,
 ) -> (Vec<Entry>, Option<Key>) {
     let mut items = Vec::with_capacity(limit.unwrap_or(0).min(CHUNK));
     let (mut last, mut more) = (None, false);
-    for (key, entry) in walk.filter(|(key, entry)| selection.takes(key.as_str(), entry)) {
+    for (seen, (key, entry)) in (1usize..).zip(walk) {
+        if seen.is_multiple_of(TURN) {
+            tokio::task::yield_now().await;
+        }
+        if !selection.takes(key.as_str(), entry) {
+            continue;
+        }
         if limit.is_some_and(|limit| items.len() >= limit) {
             more = true;
             break;

@@ -11,9 +11,12 @@ use parking_lot::Mutex;
 
 const AT_MOST: usize = 32;
 const FOR: SignedDuration = SignedDuration::from_mins(5);
+/// Those of which nobody has asked for a second page: most who want one ask at once. Who is slower gets it from the events since
+/// then, as long as they are remembered.
+const FIRST_FOR: SignedDuration = SignedDuration::from_secs(30);
 
 /// How often they are gone through.
-const SWEEP: Duration = Duration::from_secs(60);
+const SWEEP: Duration = Duration::from_secs(15);
 
 /// Oldest first.
 #[derive(Default)]
@@ -24,6 +27,8 @@ struct Pin {
     snapshot: Snapshot,
     /// Lists that have begun and not come to their last page.
     lists: usize,
+    /// Somebody has asked for a second page.
+    continued: bool,
 }
 
 impl Pins {
@@ -44,8 +49,10 @@ impl Pins {
         let mut pins = self.0.lock();
         drop_old(&mut pins, now);
         let known = pins.iter().position(|pin| pin.snapshot.revision() == snapshot.revision());
-        let lists = known.and_then(|at| pins.remove(at)).map_or(0, |pin| pin.lists);
-        pins.push_back(Pin { since: now, snapshot, lists: lists + usize::from(begins) });
+        let (lists, continued) =
+            known.and_then(|at| pins.remove(at)).map_or((0, false), |pin| (pin.lists, pin.continued));
+        let lists = lists + usize::from(begins);
+        pins.push_back(Pin { since: now, snapshot, lists, continued: continued || !begins });
         if pins.len() > AT_MOST {
             pins.pop_front();
         }
@@ -68,9 +75,7 @@ impl Pins {
 }
 
 fn drop_old(pins: &mut VecDeque<Pin>, now: Timestamp) {
-    while pins.front().is_some_and(|pin| now.duration_since(pin.since) > FOR) {
-        pins.pop_front();
-    }
+    pins.retain(|pin| now.duration_since(pin.since) <= if pin.continued { FOR } else { FIRST_FOR });
 }
 
 #[cfg(test)]

@@ -170,3 +170,29 @@ async fn a_list_is_of_one_moment() {
     api.delete("configmaps", "default", "c0599").await.unwrap();
     assert_eq!(list.items.count(), 599);
 }
+
+/// A walk through many objects of which none matches gives way to others on the same thread.
+#[tokio::test]
+async fn a_walk_lets_others_have_their_turn() {
+    let api = api().await;
+    for number in 0..4000 {
+        api.create("configmaps", "default", config_map(&format!("m{number}"))).await.unwrap();
+    }
+    for limit in [None, Some(5)] {
+        let turns = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let counting = turns.clone();
+        let other = tokio::spawn(async move {
+            loop {
+                counting.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                tokio::task::yield_now().await;
+            }
+        });
+        tokio::task::yield_now().await;
+        let before = turns.load(std::sync::atomic::Ordering::Relaxed);
+        let query = ListQuery { labels: "app=none".to_owned(), limit, ..Default::default() };
+        assert!(api.names("configmaps", "default", query).await.unwrap().is_empty());
+        let had = turns.load(std::sync::atomic::Ordering::Relaxed) - before;
+        other.abort();
+        assert!(had >= 3, "{had} turns while 4000 objects were looked at");
+    }
+}

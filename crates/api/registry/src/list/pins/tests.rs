@@ -33,3 +33,21 @@ fn the_last_page_of_the_last_list_lets_go() {
     assert!(!held(&pins), "nobody comes back");
     pins.release(revision);
 }
+
+#[test]
+fn a_list_that_is_read_on_is_kept_for_longer() {
+    for (case, begins, after, held) in [
+        ("a first page", [true].as_slice(), 20, true),
+        ("a first page that nobody came back for", &[true], 40, false),
+        ("a second page", &[true, false], 280, true),
+        ("a second page that was the last one asked for", &[true, false], 400, false),
+        ("another list of the same moment", &[true, false, true], 280, true),
+    ] {
+        let (pins, snapshot) = (Pins::default(), Store::memory().snapshot());
+        for begins in begins {
+            pins.keep(snapshot.clone(), Timestamp::UNIX_EPOCH, *begins);
+        }
+        let then = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(after);
+        assert_eq!(pins.find(snapshot.revision(), then).is_some(), held, "{case}");
+    }
+}

@@ -1,10 +1,12 @@
 //! The built-in kinds: everything that a server of this API level offers before anybody adds a custom kind.
 //! Only names, schemas and verbs; what a write means is the registry's.
 
+mod descriptions;
 mod table;
 
 use std::sync::{Arc, OnceLock};
 
+pub use self::descriptions::Descriptions;
 use crate::kind::Kind;
 use crate::schema::{Node, Schemas};
 

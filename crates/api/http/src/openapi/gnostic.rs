@@ -210,6 +210,7 @@ fn schema(value: &Value) -> Message {
     let mut message = Message::default();
     message.text_of(1, &value["$ref"]);
     message.text_of(2, &value["format"]);
+    message.text_of(4, &value["description"]);
     message.texts_of(19, &value["required"]);
     for word in value["enum"].as_array().into_iter().flatten() {
         message.message(20, &yaml(word));

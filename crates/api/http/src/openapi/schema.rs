@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kedge_kinds::builtin::Descriptions;
 use kedge_kinds::schema::{Field, ListType, ObjectType, Schemas, Shape};
 use kedge_kinds::{Kind, Rules, builtin};
 use serde_json::{Map, Value, json};
@@ -40,6 +41,7 @@ pub(super) struct Definitions<'k> {
     lists: BTreeMap<String, String>,
     scalars: BTreeSet<&'static str>,
     called: BTreeMap<String, BTreeSet<Gvk>>,
+    means: Descriptions,
 }
 
 impl<'k> Definitions<'k> {
@@ -50,6 +52,7 @@ impl<'k> Definitions<'k> {
             lists: BTreeMap::new(),
             scalars: BTreeSet::from([PATCH]),
             called: BTreeMap::new(),
+            means: Descriptions::read(),
         };
         let shared = &builtin().schemas;
         for name in [DELETE_OPTIONS, STATUS, LIST_META] {
@@ -134,6 +137,11 @@ impl<'k> Definitions<'k> {
                 (None, Some(item), None) => list(item, style),
                 (None, None, None) => scalar(name, style),
             };
+            if schema["description"].is_null()
+                && let Some(meaning) = self.means.of_type(name)
+            {
+                schema["description"] = meaning.into();
+            }
             if let Some(called) = self.called.get(name) {
                 let called = called
                     .iter()
@@ -155,7 +163,7 @@ impl<'k> Definitions<'k> {
         let properties: Map<String, Value> = object
             .fields
             .iter()
-            .map(|field| (field.name.to_string(), property(schemas, object, field, style)))
+            .map(|field| (field.name.to_string(), self.property(schemas, object, field, style)))
             .collect();
         if !properties.is_empty() {
             schema.insert("properties".to_owned(), properties.into());
@@ -167,6 +175,18 @@ impl<'k> Definitions<'k> {
             schema.insert("x-kubernetes-preserve-unknown-fields".to_owned(), true.into());
         }
         schema.into()
+    }
+
+    /// A field with what it means.
+    fn property(&self, schemas: &Schemas, object: &ObjectType, field: &Field, style: Style) -> Value {
+        let mut schema = property(schemas, object, field, style);
+        if let Some(meaning) = self.means.of_field(&object.name, &field.name) {
+            if style == Style::V3 && !schema["$ref"].is_null() {
+                schema = json!({ "allOf": [schema] });
+            }
+            schema["description"] = meaning.into();
+        }
+        schema
     }
 }
 

@@ -79,11 +79,22 @@ fn kubectl_finds_what_it_looks_for() {
         containers,
         &json!({"type": "array", "items": {"$ref": "#/components/schemas/io.k8s.api.core.v1.Container"},
             "x-kubernetes-list-map-keys": ["name"], "x-kubernetes-list-type": "map",
-            "x-kubernetes-patch-merge-key": "name", "x-kubernetes-patch-strategy": "merge"})
+            "x-kubernetes-patch-merge-key": "name", "x-kubernetes-patch-strategy": "merge",
+            "description": "Its programs. They run side by side."})
     );
     assert_eq!(schemas["io.k8s.api.core.v1.PodSpec"]["required"], json!(["containers"]));
     let policy = &schemas["io.k8s.api.core.v1.PodSpec"]["properties"]["restartPolicy"];
-    assert_eq!(policy, &json!({"type": "string", "enum": ["Always", "Never", "OnFailure"]}));
+    assert_eq!(
+        policy,
+        &json!({"type": "string", "enum": ["Always", "Never", "OnFailure"],
+            "description": "Whether containers that end are restarted: Always, OnFailure or Never."})
+    );
+    let spec = &schemas["io.k8s.api.core.v1.Pod"]["properties"]["spec"];
+    assert_eq!(
+        spec,
+        &json!({"allOf": [{"$ref": "#/components/schemas/io.k8s.api.core.v1.PodSpec"}], "description": "What shall run."}),
+        "nothing may stand beside a reference"
+    );
 }
 
 #[test]

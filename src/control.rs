@@ -2,7 +2,10 @@
 
 use kedge_client::World;
 use kedge_clock::Clock;
-use kedge_controllers::{Deployments, GarbageCollector, ReplicaSets, ReplicationControllers};
+use kedge_controllers::{
+    Deployments, EndpointSliceMirrors, EndpointSlices, EndpointsOfServices, GarbageCollector, ReplicaSets,
+    ReplicationControllers,
+};
 use kedge_engine::Engine;
 use kedge_http::Router;
 use kedge_registry::User;
@@ -20,6 +23,9 @@ pub(crate) async fn run(router: Router, clock: Clock) {
         .with(Deployments)
         .with(ReplicaSets)
         .with(ReplicationControllers)
+        .with(EndpointSlices)
+        .with(EndpointsOfServices)
+        .with(EndpointSliceMirrors)
         .with_worker(GarbageCollector::new(client, clock));
     engine.run().await;
 }

@@ -4,12 +4,14 @@
 mod claim;
 mod conditions;
 mod deployment;
+mod endpoints;
 mod garbage;
 mod names;
 mod pods;
 mod replicas;
 
 pub use deployment::Deployments;
+pub use endpoints::{EndpointSliceMirrors, EndpointSlices, EndpointsOfServices};
 pub use garbage::GarbageCollector;
 pub use replicas::{ReplicaSets, ReplicationControllers};
 

@@ -1,0 +1,94 @@
+//! Where a Service leads: EndpointSlices for its pods, the old Endpoints beside them, and slices that mirror Endpoints which
+//! somebody wrote by hand.
+
+mod legacy;
+mod mirror;
+mod places;
+mod slices;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Endpoints, Node, Pod, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kedge_engine::{Controller, Key, NotReady, Plan, Seen, World};
+use kube::ResourceExt;
+
+pub use self::mirror::EndpointSliceMirrors;
+
+/// Keeps the slices of every Service that selects pods.
+pub struct EndpointSlices;
+
+/// Keeps the Endpoints of every Service that selects pods, for those who still read them.
+pub struct EndpointsOfServices;
+
+impl Controller for EndpointSlices {
+    type Root = Service;
+    const NAME: &'static str = "endpoint-slice-controller";
+
+    fn watch(&self, world: &World) {
+        world.watch::<Pod>().watch::<EndpointSlice>().watch::<Node>();
+    }
+
+    fn wakes(&self, seen: &Seen<'_>, world: &World) -> Vec<Key> {
+        let slice = |slice: &EndpointSlice| slices::service_of(slice, slices::MANAGER);
+        let named = seen.now().and_then(slice).or_else(|| seen.before().and_then(slice));
+        named.map_or_else(|| woken(seen, world), |key| vec![key])
+    }
+
+    fn plan(&self, service: &Service, world: &World, _now: Timestamp) -> Result<Plan, NotReady> {
+        let mine = slices::of_service(world, &Key::of(service), slices::MANAGER)?;
+        if places::selector(service).is_none() {
+            return Ok(slices::remove(&mine));
+        }
+        if service.metadata.deletion_timestamp.is_some() {
+            return Ok(Plan::default());
+        }
+        let pods = places::pods(service, world)?;
+        let wanted = places::families(service).into_iter().map(|family| {
+            let groups = places::grouped(service, &pods, world, family)?;
+            Ok((family, groups))
+        });
+        let wanted = wanted.collect::<Result<Vec<_>, NotReady>>()?;
+        Ok(slices::plan(service, slices::MANAGER, slices::labels(service), &mine, wanted))
+    }
+}
+
+impl Controller for EndpointsOfServices {
+    type Root = Service;
+    const NAME: &'static str = "endpoints-controller";
+
+    fn watch(&self, world: &World) {
+        world.watch::<Pod>().watch::<Endpoints>();
+    }
+
+    fn wakes(&self, seen: &Seen<'_>, world: &World) -> Vec<Key> {
+        if seen.is::<Endpoints>() { vec![seen.key.clone()] } else { woken(seen, world) }
+    }
+
+    fn plan(&self, service: &Service, world: &World, _now: Timestamp) -> Result<Plan, NotReady> {
+        legacy::plan(service, world)
+    }
+}
+
+/// A Service's own changes, and those of pods that it selects or did.
+fn woken(seen: &Seen<'_>, world: &World) -> Vec<Key> {
+    if seen.is::<Service>() {
+        return vec![seen.key.clone()];
+    }
+    if !seen.is::<Pod>() || !places::matters(seen.before(), seen.now()) {
+        return Vec::new();
+    }
+    let sides: Vec<&Pod> = [seen.before::<Pod>(), seen.now()].into_iter().flatten().collect();
+    let services =
+        world.cache::<Service>().map(|all| all.in_namespace(&seen.key.namespace)).unwrap_or_default();
+    let selects = |service: &Arc<Service>| {
+        places::selector(service).is_some_and(|selector| {
+            sides.iter().any(|pod| selector.iter().all(|(name, value)| pod.labels().get(name) == Some(value)))
+        })
+    };
+    services.into_iter().filter(selects).map(|service| Key::of(&*service)).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::disk::OsDisk;
 use crate::embedded::{begin_log, file_error, snapshot_file};
 use crate::error::{Attempt, StoreError};
+use crate::seal::Sealer;
 use crate::{Revision, Snapshot};
 
 /// What a backup holds.
@@ -22,12 +23,12 @@ pub struct Backup {
 /// another meaning. A client that still holds one is told that it is compacted, and lists anew.
 const LEAP: u64 = 1_000_000_000;
 
-pub(crate) fn write(snapshot: &Snapshot, to: &Path) -> Result<Backup, StoreError> {
-    snapshot_file::write(&OsDisk, to, snapshot, |_| true)?;
+pub(crate) fn write(snapshot: &Snapshot, to: &Path, sealer: &Sealer) -> Result<Backup, StoreError> {
+    snapshot_file::write(&OsDisk, to, snapshot, sealer, |_| true)?;
     Ok(describe(snapshot))
 }
 
-pub(crate) fn restore(from: &Path, into: &Path) -> Result<Backup, StoreError> {
+pub(crate) fn restore(from: &Path, into: &Path, sealer: &Sealer) -> Result<Backup, StoreError> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -38,12 +39,12 @@ pub(crate) fn restore(from: &Path, into: &Path) -> Result<Backup, StoreError> {
         return Err(StoreError::NotEmpty { dir: into.to_owned() });
     }
     // Read whole, so that a damaged backup is refused now and not when the store is opened.
-    let mut state = snapshot_file::read(&OsDisk, from)?;
+    let mut state = snapshot_file::read(&OsDisk, from, sealer)?;
     state.revision = Revision::new(state.revision.get() + LEAP);
     let snapshot = Snapshot::new(Arc::new(state));
     begin_log(into, snapshot.revision())?;
     let name = format!("snapshot-{:016x}", snapshot.revision().get());
-    snapshot_file::write(&OsDisk, &into.join(name), &snapshot, |_| true)?;
+    snapshot_file::write(&OsDisk, &into.join(name), &snapshot, sealer, |_| true)?;
     Ok(describe(&snapshot))
 }
 

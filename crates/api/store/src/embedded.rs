@@ -21,10 +21,12 @@ use parking_lot::Mutex;
 use self::folder::Folder;
 pub(crate) use self::folder::file_error;
 use self::keeper::Keeper;
+use self::recover::Recovered;
 pub use self::options::Options;
 use self::sequencer::{Sequencer, Submitted};
 use self::writer::{Counters, Writer};
 use crate::error::{Attempt, Stop, StoreError};
+use crate::seal::Sealer;
 use crate::watch::Hub;
 use crate::{Committed, Revision, Snapshot, Stats, Txn};
 
@@ -50,7 +52,12 @@ impl Embedded {
         }
         let lock = Mutex::new(Some(lock(dir)?));
         let folder = Arc::new(Folder { dir: dir.to_owned(), disk: options.disk.clone() });
-        let recovered = recover::recover(&folder, options)?;
+        let mut recovered = recover::recover(&folder, options)?;
+        if let Some(seal) = options.seal.as_ref().filter(|seal| !is_marked(&folder, seal.name())) {
+            rewrite(&folder, options, recovered)?;
+            mark(&folder, seal.name())?;
+            recovered = recover::recover(&folder, options)?;
+        }
         let hub = Arc::new(recovered.hub);
         let sequencer = Arc::new(Sequencer::new(recovered.state, options));
         let counters = Arc::new(Counters::default());
@@ -111,6 +118,58 @@ impl Drop for Embedded {
     fn drop(&mut self) {
         self.close();
     }
+}
+
+/// Says with which seal everything in the folder was written.
+const MARK: &str = "seal";
+
+fn is_marked(folder: &Folder, name: &str) -> bool {
+    let mut found = vec![0; name.len()];
+    let read = folder.disk.open(&folder.dir.join(MARK)).and_then(|file| {
+        let whole = file.size()? == name.len() as u64;
+        file.read_exact(&mut found, 0)?;
+        Ok(whole)
+    });
+    // What cannot be read is written anew, with everything that it is about.
+    read.unwrap_or(false) && found == name.as_bytes()
+}
+
+fn mark(folder: &Folder, name: &str) -> Result<(), StoreError> {
+    let path = folder.dir.join(MARK);
+    let unfinished = path.with_extension("tmp");
+    let written = folder.disk.create(&unfinished).and_then(|file| {
+        file.write_all(name.as_bytes(), 0)?;
+        file.sync()
+    });
+    written.map_err(|error| file_error(Attempt::Write, &unfinished, error))?;
+    folder.rename(&unfinished, &path)?;
+    folder.sync()
+}
+
+/// Writes everything anew as it would be written today, and removes every file of before: even what is no longer true
+/// stood in them in the clear. Interrupted at any point, the next start finds a whole store and goes on.
+fn rewrite(folder: &Arc<Folder>, options: &Options, recovered: Recovered) -> Result<(), StoreError> {
+    let Recovered { state, log, .. } = recovered;
+    drop(log);
+    let revision = state.revision;
+    let sealer = Sealer::new(options.seal.clone());
+    let before = folder.list()?;
+    let snapshot = Snapshot::new(Arc::new(state));
+    snapshot_file::write(&*folder.disk, &folder.snapshot(revision), &snapshot, &sealer, |_| true)?;
+    // The log that goes on must be there before the one that it goes on from is gone.
+    let next = before.segments.last().map_or(1, |last| last + 1);
+    drop(log::Log::begin(folder.clone(), options.segment_bytes, next, revision)?);
+    for segment in &before.segments {
+        folder.remove(&folder.segment(*segment))?;
+    }
+    for spare in &before.spares {
+        folder.remove(&folder.spare(*spare))?;
+    }
+    // One at the same revision was written over.
+    for older in before.snapshots.iter().filter(|older| **older != revision) {
+        folder.remove(&folder.snapshot(*older))?;
+    }
+    folder.sync()
 }
 
 /// Makes the empty log that belongs to a snapshot at `newest`. Blocks.

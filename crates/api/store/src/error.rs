@@ -44,6 +44,10 @@ pub enum StoreError {
     Endpoint { endpoint: String, source: Arc<tonic::transport::Error> },
     #[error("the value of {key} in etcd was not written by this store")]
     Foreign { key: Key },
+    #[error("the value of {key} in etcd cannot be read: {why}")]
+    Shut { key: Key, why: Damage },
+    #[error("the value of {key} cannot be encrypted, so it is not written")]
+    Unsealable { key: Key },
 }
 
 /// What was attempted on a file.
@@ -70,6 +74,8 @@ pub enum Damage {
     Missing,
     Alone,
     Meaning,
+    NoKey,
+    Sealed,
 }
 
 /// Why a store takes no more writes.
@@ -117,6 +123,8 @@ say!(Damage {
     Missing => "a part of the log before it is missing",
     Alone => "the whole log that belongs to it is missing; restore a backup or bring the files back",
     Meaning => "a record cannot be understood",
+    NoKey => "a value in it is encrypted, and the key for it is missing",
+    Sealed => "an encrypted value in it was changed, or stands in another's place",
 });
 say!(Stop { Closed => "it was closed", Died => "its writer thread ended" });
 say!(EtcdAttempt {

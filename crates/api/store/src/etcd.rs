@@ -18,11 +18,12 @@ use tokio::time::timeout;
 use self::client::Client;
 use self::mirror::Mirror;
 use crate::error::{EtcdAttempt, Stop, StoreError};
+use crate::seal::Seal;
 use crate::watch::{Hub, Limits};
-use crate::{Committed, Revision, Txn, apply};
+use crate::{Committed, Expect, Revision, Txn, apply};
 
 /// How to use an etcd cluster.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct EtcdOptions {
     /// Stands in front of every key, so that one cluster can serve others too.
     pub prefix: String,
@@ -33,6 +34,17 @@ pub struct EtcdOptions {
     pub compact_every: Duration,
     /// How long etcd may take to answer, and the mirror to follow.
     pub patience: Duration,
+    /// What keeps some values from standing in the clear.
+    pub seal: Option<Arc<dyn Seal>>,
+}
+
+impl std::fmt::Debug for EtcdOptions {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("EtcdOptions")
+            .field("prefix", &self.prefix)
+            .field("sealed", &self.seal.is_some())
+            .finish_non_exhaustive()
+    }
 }
 
 /// Files' contents in PEM: whom to trust and who we are.
@@ -58,6 +70,7 @@ impl Default for EtcdOptions {
             ring: Limits::default(),
             compact_every: Duration::from_secs(300),
             patience: Duration::from_secs(10),
+            seal: None,
         }
     }
 }
@@ -95,7 +108,23 @@ impl Etcd {
             patience: options.patience,
             tasks: Mutex::new(tasks),
         };
+        if options.seal.is_some() {
+            etcd.renew().await?;
+        }
         Ok((hub, etcd))
+    }
+
+    /// Writes again what stands in etcd otherwise than it would be written today. Etcd's history of before is gone when
+    /// it is next cut short.
+    async fn renew(&self) -> Result<(), StoreError> {
+        for (key, at, draft) in mirror::old(&self.client).await? {
+            match self.commit(&Txn::new().put(key, Expect::At(at), draft)).await {
+                // Somebody wrote it meanwhile, and thereby anew.
+                Err(StoreError::Conflict { .. }) => {}
+                done => drop(done?),
+            }
+        }
+        Ok(())
     }
 
     pub(crate) async fn commit(&self, txn: &Txn) -> Result<Committed, StoreError> {
@@ -103,7 +132,7 @@ impl Etcd {
             return Err(StoreError::Stopped { why: Stop::Closed });
         }
         apply::refuse_nonsense(txn)?;
-        let response = self.client.txn(request::encode(txn, &self.client)).await?;
+        let response = self.client.txn(request::encode(txn, &self.client)?).await?;
         let revision = client::revision(response.header.as_ref());
         let outcome = request::decode(txn, &self.client, response);
         // Also after a refusal: a caller that reads again in order to try again must find what it was refused for.

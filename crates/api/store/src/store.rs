@@ -7,6 +7,7 @@ use crate::backup::{self, Backup};
 use crate::embedded::{Embedded, Options};
 use crate::etcd::{Etcd, EtcdOptions};
 use crate::memory::Memory;
+use crate::seal::{Seal, Sealer};
 use crate::snapshot::State;
 use crate::watch::{Hub, Limits};
 use crate::{Committed, Revision, Snapshot, Stats, Stop, StoreError, Txn, Watch};
@@ -16,6 +17,7 @@ use crate::{Committed, Revision, Snapshot, Stats, Stop, StoreError, Txn, Watch};
 pub struct Store {
     hub: Arc<Hub>,
     engine: Arc<Engine>,
+    sealer: Sealer,
 }
 
 enum Engine {
@@ -28,20 +30,22 @@ impl Store {
     /// A store without a disk, for tests.
     pub fn memory() -> Store {
         let hub = Arc::new(Hub::new(State::default(), Limits::default()));
-        Store { engine: Arc::new(Engine::Memory(Memory::new(hub.clone()))), hub }
+        Store { engine: Arc::new(Engine::Memory(Memory::new(hub.clone()))), hub, sealer: Sealer::default() }
     }
 
     /// Opens the store in folder `dir`, or makes one there.
     pub async fn open(dir: &Path, options: Options) -> Result<Store, StoreError> {
         let dir = dir.to_owned();
+        let sealer = Sealer::new(options.seal.clone());
         let (hub, embedded) = blocking(move || Embedded::open(&dir, &options)).await?;
-        Ok(Store { hub, engine: Arc::new(Engine::Embedded(embedded)) })
+        Ok(Store { hub, engine: Arc::new(Engine::Embedded(embedded)), sealer })
     }
 
     /// A store whose truth is an etcd cluster, shared with other servers; this one holds a mirror of it.
     pub async fn etcd(endpoints: &[String], options: EtcdOptions) -> Result<Store, StoreError> {
+        let sealer = Sealer::new(options.seal.clone());
         let (hub, etcd) = Etcd::connect(endpoints, options).await?;
-        Ok(Store { hub, engine: Arc::new(Engine::Etcd(Box::new(etcd))) })
+        Ok(Store { hub, engine: Arc::new(Engine::Etcd(Box::new(etcd))), sealer })
     }
 
     /// What is published at this moment; never waits.
@@ -110,13 +114,18 @@ impl Store {
 
     /// Writes the newest state to one file at `to`, which exists only once it is whole. Blocks nobody.
     pub async fn backup(&self, to: &Path) -> Result<Backup, StoreError> {
-        let (snapshot, to) = (self.latest().await?, to.to_owned());
-        blocking(move || backup::write(&snapshot, &to)).await
+        let (snapshot, to, sealer) = (self.latest().await?, to.to_owned(), self.sealer.clone());
+        blocking(move || backup::write(&snapshot, &to, &sealer)).await
     }
 
     /// Makes a store in the new or empty folder `into` from a backup, to be opened afterwards.
     pub fn restore(from: &Path, into: &Path) -> Result<Backup, StoreError> {
-        backup::restore(from, into)
+        backup::restore(from, into, &Sealer::default())
+    }
+
+    /// The same for a store with a seal, from a backup that may be of one.
+    pub fn restore_sealed(from: &Path, into: &Path, seal: Arc<dyn Seal>) -> Result<Backup, StoreError> {
+        backup::restore(from, into, &Sealer::new(Some(seal)))
     }
 
     pub fn stats(&self) -> Stats {

@@ -12,6 +12,7 @@ use super::folder::Folder;
 use super::log::{Segment, make_spare};
 use super::snapshot_file;
 use crate::error::{Attempt, StoreError};
+use crate::seal::Sealer;
 use crate::{Revision, Snapshot};
 
 /// Segments kept for writing over; more than this are removed.
@@ -21,6 +22,7 @@ pub(crate) struct Keeper {
     folder: Arc<Folder>,
     segment_bytes: u64,
     bytes_per_second: u64,
+    sealer: Sealer,
     inner: Mutex<Inner>,
     wanted: Condvar,
 }
@@ -58,6 +60,7 @@ impl Keeper {
             folder,
             segment_bytes: options.segment_bytes,
             bytes_per_second: options.snapshot_bytes_per_second.max(1),
+            sealer: Sealer::new(options.seal.clone()),
             inner: Mutex::new(inner),
             wanted: Condvar::new(),
         }
@@ -154,7 +157,7 @@ impl Keeper {
             self.rest(due.saturating_sub(began.elapsed()))
         };
         let path = self.folder.snapshot(snapshot.revision());
-        if !snapshot_file::write(&*self.folder.disk, &path, snapshot, pace)? {
+        if !snapshot_file::write(&*self.folder.disk, &path, snapshot, &self.sealer, pace)? {
             return Ok(());
         }
         self.drop_snapshots_before(snapshot.revision())?;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::disk::{Disk, OsDisk};
+use crate::seal::Seal;
 use crate::watch::Limits;
 
 #[derive(Clone)]
@@ -16,6 +17,8 @@ pub struct Options {
     /// What watches can be resumed over.
     pub ring: Limits,
     pub disk: Arc<dyn Disk>,
+    /// What keeps some values from standing in the clear.
+    pub seal: Option<Arc<dyn Seal>>,
 }
 
 impl Default for Options {
@@ -26,6 +29,7 @@ impl Default for Options {
             snapshot_bytes_per_second: 64 << 20,
             ring: Limits::default(),
             disk: Arc::new(OsDisk),
+            seal: None,
         }
     }
 }

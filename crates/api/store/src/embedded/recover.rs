@@ -11,6 +11,7 @@ use super::{Options, snapshot_file};
 use crate::disk::DiskFile;
 use crate::error::{Attempt, Damage, StoreError};
 use crate::format::{ALIGN, FILE_HEADER, FileHeader, FileKind, RECORD_HEADER, RecordHeader, step};
+use crate::seal::Sealer;
 use crate::snapshot::State;
 use crate::watch::Hub;
 use crate::{Event, Revision};
@@ -42,8 +43,9 @@ pub(crate) fn recover(folder: &Arc<Folder>, options: &Options) -> Result<Recover
     for path in &listing.unfinished {
         folder.remove(path)?;
     }
+    let sealer = Sealer::new(options.seal.clone());
     let mut state = match listing.snapshots.last() {
-        Some(newest) => snapshot_file::read(&*folder.disk, &folder.snapshot(*newest))?,
+        Some(newest) => snapshot_file::read(&*folder.disk, &folder.snapshot(*newest), &sealer)?,
         None => State::default(),
     };
     let hub = Hub::new(state.clone(), options.ring);
@@ -57,7 +59,9 @@ pub(crate) fn recover(folder: &Arc<Folder>, options: &Options) -> Result<Recover
             let log = Log::begin(folder.clone(), options.segment_bytes, 1, state.revision)?;
             (log, Vec::new())
         }
-        sequences => replay_all(folder, options, sequences, &mut state, |events| hub.remember(events))?,
+        sequences => {
+            replay_all(folder, options, &sealer, sequences, &mut state, |events| hub.remember(events))?
+        }
     };
     hub.publish(Arc::new(state.clone()), Vec::new(), 0);
     let spares = usable_spares(folder, options, &listing)?;
@@ -70,6 +74,7 @@ pub(crate) fn recover(folder: &Arc<Folder>, options: &Options) -> Result<Recover
 fn replay_all(
     folder: &Arc<Folder>,
     options: &Options,
+    sealer: &Sealer,
     sequences: &[u64],
     state: &mut State,
     mut seen: impl FnMut(Vec<Event>),
@@ -87,7 +92,7 @@ fn replay_all(
     for sequence in &sequences[needed..] {
         let path = folder.segment(*sequence);
         let start = state.revision;
-        let next = replay(folder, &path, state, &mut seen)?;
+        let next = replay(folder, &path, state, sealer, &mut seen)?;
         let follows = match &last {
             None => next.header.revision <= start,
             Some(last) => {
@@ -118,6 +123,7 @@ fn replay(
     folder: &Folder,
     path: &Path,
     state: &mut State,
+    sealer: &Sealer,
     seen: &mut impl FnMut(Vec<Event>),
 ) -> Result<Replayed, StoreError> {
     let unreadable = |error| file_error(Attempt::Read, path, error);
@@ -133,7 +139,7 @@ fn replay(
         if record.revision <= newest {
             return Err(damaged(at, Damage::Order));
         }
-        step::replay(state, &body, &mut *seen).map_err(|why| damaged(at, why))?;
+        step::replay(state, &body, sealer, &mut *seen).map_err(|why| damaged(at, why))?;
         newest = record.revision;
         at += record.size();
     }

@@ -11,6 +11,7 @@ use super::Options;
 use crate::apply::{Applied, apply};
 use crate::error::{Stop, StoreError};
 use crate::format::{self, step};
+use crate::seal::Sealer;
 use crate::snapshot::State;
 use crate::{Committed, Event, Revision, Snapshot, Txn, Write};
 
@@ -21,6 +22,7 @@ pub(crate) struct Sequencer {
     filled: Condvar,
     max_txn: usize,
     max_batch: usize,
+    sealer: Sealer,
 }
 
 struct Inner {
@@ -43,6 +45,8 @@ pub(crate) struct Batch {
     pub(crate) record: Vec<u8>,
     pub(crate) events: Vec<Event>,
     pub(crate) commits: u64,
+    /// Why it cannot be written; nothing of it is then.
+    pub(crate) spoilt: Option<StoreError>,
     answers: Vec<(oneshot::Sender<Answer>, Answer)>,
     /// The state after it; none while it fills.
     after: Option<State>,
@@ -66,7 +70,8 @@ impl Sequencer {
         };
         // Half a segment, so that not much of one is left unused when the next record does not fit.
         let max_txn = usize::try_from(options.segment_bytes / 2).unwrap_or(usize::MAX).max(8 << 20);
-        Sequencer { inner: Mutex::new(inner), filled: Condvar::new(), max_txn, max_batch: 1 << 20 }
+        let sealer = Sealer::new(options.seal.clone());
+        Sequencer { inner: Mutex::new(inner), filled: Condvar::new(), max_txn, max_batch: 1 << 20, sealer }
     }
 
     pub(crate) fn submit(&self, txn: &Txn) -> Result<Submitted, StoreError> {
@@ -130,7 +135,7 @@ impl Sequencer {
         }
         let (sender, receiver) = oneshot::channel();
         let idle = inner.idle;
-        inner.filling().add(revision, events, sender, answer);
+        inner.filling().add(revision, events, &self.sealer, sender, answer);
         drop(inner);
         if idle {
             self.filled.notify_one();
@@ -216,18 +221,28 @@ impl Inner {
 
 impl Batch {
     fn new() -> Self {
-        Batch { record: format::unsealed(), events: Vec::new(), commits: 0, answers: Vec::new(), after: None }
+        Batch {
+            record: format::unsealed(),
+            events: Vec::new(),
+            commits: 0,
+            spoilt: None,
+            answers: Vec::new(),
+            after: None,
+        }
     }
 
     fn add(
         &mut self,
         revision: Revision,
         mut events: Vec<Event>,
+        sealer: &Sealer,
         caller: oneshot::Sender<Answer>,
         answer: Answer,
     ) {
         if !events.is_empty() {
-            step::encode_txn(&mut self.record, revision, &events);
+            if let Err(error) = step::encode_txn(&mut self.record, revision, &events, sealer) {
+                self.spoilt = Some(error);
+            }
             self.events.append(&mut events);
             self.commits += 1;
         }

@@ -8,6 +8,7 @@ use crate::disk::{Disk, DiskFile};
 use crate::embedded::file_error;
 use crate::error::{Attempt, Damage, StoreError};
 use crate::format::{self, FILE_HEADER, FileHeader, FileKind, RECORD_HEADER, RecordHeader, step};
+use crate::seal::Sealer;
 use crate::snapshot::State;
 
 /// Entries are written in records of about this size.
@@ -21,13 +22,17 @@ pub(crate) fn write(
     disk: &dyn Disk,
     path: &Path,
     snapshot: &Snapshot,
+    sealer: &Sealer,
     pace: impl FnMut(u64) -> bool,
 ) -> Result<bool, StoreError> {
     let mut unfinished = path.as_os_str().to_owned();
     unfinished.push(".tmp");
     let unfinished = PathBuf::from(unfinished);
-    let written = fill(disk, &unfinished, snapshot, pace)
-        .map_err(|error| file_error(Attempt::Write, &unfinished, error))
+    let written = fill(disk, &unfinished, snapshot, sealer, pace)
+        .map_err(|error| match error {
+            Unfilled::File(error) => file_error(Attempt::Write, &unfinished, error),
+            Unfilled::Seal(error) => error,
+        })
         .and_then(|whole| {
             if whole {
                 disk.rename(&unfinished, path).map_err(|error| file_error(Attempt::Rename, path, error))?;
@@ -43,12 +48,24 @@ pub(crate) fn write(
     written
 }
 
+enum Unfilled {
+    File(io::Error),
+    Seal(StoreError),
+}
+
+impl From<io::Error> for Unfilled {
+    fn from(error: io::Error) -> Self {
+        Unfilled::File(error)
+    }
+}
+
 fn fill(
     disk: &dyn Disk,
     path: &Path,
     snapshot: &Snapshot,
+    sealer: &Sealer,
     mut pace: impl FnMut(u64) -> bool,
-) -> io::Result<bool> {
+) -> Result<bool, Unfilled> {
     let revision = snapshot.revision();
     let header = FileHeader { kind: FileKind::Snapshot, sequence: snapshot.len() as u64, revision, salt: 0 };
     let file = disk.create(path)?;
@@ -60,7 +77,7 @@ fn fill(
         while record.len() < RECORD
             && let Some((key, entry)) = entries.next()
         {
-            step::encode_kept(&mut record, key, entry);
+            step::encode_kept(&mut record, key, entry, sealer).map_err(Unfilled::Seal)?;
         }
         // An empty record marks the end, so that a file cut between two records is noticed.
         let end = record.len() == RECORD_HEADER;
@@ -86,7 +103,7 @@ fn fill(
 }
 
 /// Reads a whole snapshot, or says where it is damaged.
-pub(crate) fn read(disk: &dyn Disk, path: &Path) -> Result<State, StoreError> {
+pub(crate) fn read(disk: &dyn Disk, path: &Path, sealer: &Sealer) -> Result<State, StoreError> {
     let file = disk.open(path).map_err(|error| file_error(Attempt::Open, path, error))?;
     let damaged = |offset: u64, why| StoreError::Corrupt { file: path.to_owned(), offset, why };
     let header = header(&*file, FileKind::Snapshot, path)?;
@@ -100,7 +117,7 @@ pub(crate) fn read(disk: &dyn Disk, path: &Path) -> Result<State, StoreError> {
         if record.len == 0 {
             break;
         }
-        step::replay(&mut state, &body, |_| ()).map_err(|why| damaged(at, why))?;
+        step::replay(&mut state, &body, sealer, |_| ()).map_err(|why| damaged(at, why))?;
         at += record.size();
     }
     if state.map.len() as u64 != header.sequence {

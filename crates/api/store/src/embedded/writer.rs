@@ -46,6 +46,9 @@ impl Writer {
     }
 
     fn write(&mut self, batch: &mut Batch, after: &State) -> Result<(), StoreError> {
+        if let Some(error) = batch.spoilt.take() {
+            return Err(error);
+        }
         if !self.log.fits(&batch.record) {
             let ended = self.log.segment();
             let spare = self.keeper.take_spare(batch.record.len());
@@ -65,7 +68,7 @@ impl Writer {
     /// A full disk can be mended while we run, files that are all in use are given back, and nothing was written. After any other failure nobody knows what
     /// the disk holds or will hold, so writing ends for good; reading goes on.
     fn fail(&self, batch: Batch, error: StoreError) {
-        let for_good = !matches!(error, StoreError::Full { .. });
+        let for_good = !matches!(error, StoreError::Full { .. } | StoreError::Unsealable { .. });
         tracing::error!(%error, for_good, "a write failed");
         self.sequencer.fail(batch, error, self.hub.snapshot().state().clone(), for_good);
     }

@@ -18,6 +18,7 @@ use super::wire::{
 };
 use super::{EtcdOptions, EtcdTls};
 use crate::error::{EtcdAttempt, StoreError};
+use crate::seal::Sealer;
 use crate::{Entry, Key, Revision};
 
 /// The key of events that mean nothing; no entry.
@@ -31,6 +32,7 @@ pub(crate) struct Client {
     grpc: Grpc<Channel>,
     prefix: String,
     patience: Duration,
+    sealer: Sealer,
 }
 
 impl Client {
@@ -44,7 +46,12 @@ impl Client {
             Err(several) => Channel::balance_list(several.into_iter()),
         };
         let grpc = Grpc::new(channel).max_decoding_message_size(usize::MAX);
-        Ok(Client { grpc, prefix: options.prefix.clone(), patience: options.patience })
+        let sealer = Sealer::new(options.seal.clone());
+        Ok(Client { grpc, prefix: options.prefix.clone(), patience: options.patience, sealer })
+    }
+
+    pub(crate) fn sealer(&self) -> &Sealer {
+        &self.sealer
     }
 
     /// Where `key` stands in etcd.
@@ -61,10 +68,8 @@ impl Client {
     /// Our key and entry of what stands in etcd.
     pub(crate) fn entry(&self, kv: &KeyValue) -> Result<(Key, Entry), StoreError> {
         let key = self.our_key(kv);
-        match value::decode(kv) {
-            Some(entry) => Ok((key, entry)),
-            None => Err(StoreError::Foreign { key }),
-        }
+        let entry = value::decode(&key, kv, &self.sealer)?;
+        Ok((key, entry))
     }
 
     pub(crate) fn our_key(&self, kv: &KeyValue) -> Key {

@@ -15,7 +15,7 @@ use super::wire::{EventType, RangeRequest, WatchCreateRequest, WatchEvent, Watch
 use crate::error::{EtcdAttempt, StoreError};
 use crate::snapshot::State;
 use crate::watch::Hub;
-use crate::{Event, Revision, apply};
+use crate::{Draft, Event, Key, Revision, apply};
 
 /// Entries that are read at a time.
 const PAGE: i64 = 500;
@@ -62,6 +62,26 @@ pub(crate) async fn load(client: &Client) -> Result<State, StoreError> {
         match page.kvs.last() {
             Some(last) if page.more => key = [&last.key[..], b"\0"].concat(),
             _ => return Ok(state),
+        }
+    }
+}
+
+/// What would stand otherwise if it were written today, each with the revision that it has.
+pub(crate) async fn old(client: &Client) -> Result<Vec<(Key, Revision, Draft)>, StoreError> {
+    let (mut key, range_end) = client.bounds();
+    let mut found = Vec::new();
+    loop {
+        let request = RangeRequest { key, range_end: range_end.clone(), limit: PAGE, ..Default::default() };
+        let page = client.range(request).await?;
+        for kv in page.kvs.iter().filter(|kv| client.our_key(kv).as_str() != TICK) {
+            let ours = client.our_key(kv);
+            if let Some(draft) = value::renewed(&ours, kv, client.sealer())? {
+                found.push((ours, value::revision(kv.mod_revision), draft));
+            }
+        }
+        match page.kvs.last() {
+            Some(last) if page.more => key = [&last.key[..], b"\0"].concat(),
+            _ => return Ok(found),
         }
     }
 }

@@ -12,12 +12,13 @@ use super::wire::{
 use crate::txn::Op;
 use crate::{Committed, Entry, Expect, StoreError, Txn, Write};
 
-pub(crate) fn encode(txn: &Txn, client: &Client) -> TxnRequest {
-    TxnRequest {
+pub(crate) fn encode(txn: &Txn, client: &Client) -> Result<TxnRequest, StoreError> {
+    let write = |op| Ok(RequestOp { request: Some(write(op, client)?) });
+    Ok(TxnRequest {
         compare: txn.ops.iter().filter_map(|op| compare(op, client)).collect(),
-        success: writes(txn).map(|op| RequestOp { request: Some(write(op, client)) }).collect(),
+        success: writes(txn).map(write).collect::<Result<_, StoreError>>()?,
         failure: txn.ops.iter().map(|op| RequestOp { request: Some(look(op, client)) }).collect(),
-    }
+    })
 }
 
 pub(crate) fn decode(txn: &Txn, client: &Client, response: TxnResponse) -> Result<Committed, StoreError> {
@@ -88,13 +89,16 @@ fn compare(op: &Op, client: &Client) -> Option<Compare> {
     })
 }
 
-fn write(op: &Op, client: &Client) -> Request {
+fn write(op: &Op, client: &Client) -> Result<Request, StoreError> {
     let key = client.key(&op.key);
-    match &op.write {
-        Write::Put(draft) => Request::Put(PutRequest { key, value: value::encode(draft), prev_kv: true }),
+    Ok(match &op.write {
+        Write::Put(draft) => {
+            let value = value::encode(&op.key, draft, client.sealer())?;
+            Request::Put(PutRequest { key, value, prev_kv: true })
+        }
         Write::Delete => Request::Delete(DeleteRangeRequest { key, prev_kv: true }),
         Write::Check => look(op, client),
-    }
+    })
 }
 
 fn look(op: &Op, client: &Client) -> Request {

@@ -4,7 +4,8 @@ use bytes::Bytes;
 
 use crate::apply;
 use crate::entry::Hole;
-use crate::error::Damage;
+use crate::error::{Damage, StoreError};
+use crate::seal::Sealer;
 use crate::snapshot::State;
 use crate::{Change, Entry, Event, Key, Revision};
 
@@ -12,21 +13,32 @@ const BEGIN: u8 = 0;
 const PUT: u8 = 1;
 const DELETE: u8 = 2;
 const KEPT: u8 = 3;
+/// The same with a value that is sealed; the place for its revision is that in the value behind it.
+const PUT_SEALED: u8 = 4;
+const KEPT_SEALED: u8 = 5;
 
 /// The most that a step of a key and a value takes besides them.
 const OVERHEAD: usize = 1 + 4 + 8 + 8 + 4 + 4;
+/// What sealing adds at the most.
+const SEALED: usize = 64;
 
 /// Adds a transaction: its revision, then what happened to each key.
-pub(crate) fn encode_txn(out: &mut Vec<u8>, revision: Revision, events: &[Event]) {
+pub(crate) fn encode_txn(
+    out: &mut Vec<u8>,
+    revision: Revision,
+    events: &[Event],
+    sealer: &Sealer,
+) -> Result<(), StoreError> {
     out.push(BEGIN);
     out.extend_from_slice(&revision.get().to_le_bytes());
     for event in events {
         match &event.change {
             Change::Put { now, .. } => {
-                out.push(PUT);
+                let sealed = sealed(sealer, &event.key, now)?;
+                out.push(if sealed.is_some() { PUT_SEALED } else { PUT });
                 text(out, event.key.as_str().as_bytes());
                 out.extend_from_slice(&now.hole().raw_offset().to_le_bytes());
-                text(out, now.bytes());
+                text(out, sealed.as_deref().unwrap_or(now.bytes()));
             }
             Change::Delete { .. } => {
                 out.push(DELETE);
@@ -34,21 +46,33 @@ pub(crate) fn encode_txn(out: &mut Vec<u8>, revision: Revision, events: &[Event]
             }
         }
     }
+    Ok(())
+}
+
+fn sealed(sealer: &Sealer, key: &Key, entry: &Entry) -> Result<Option<Vec<u8>>, StoreError> {
+    sealer.seal(key.as_str(), entry.bytes()).map_err(|()| StoreError::Unsealable { key: key.clone() })
 }
 
 /// Adds an entry with its history, as a snapshot keeps it.
-pub(crate) fn encode_kept(out: &mut Vec<u8>, key: &Key, entry: &Entry) {
-    out.push(KEPT);
+pub(crate) fn encode_kept(
+    out: &mut Vec<u8>,
+    key: &Key,
+    entry: &Entry,
+    sealer: &Sealer,
+) -> Result<(), StoreError> {
+    let sealed = sealed(sealer, key, entry)?;
+    out.push(if sealed.is_some() { KEPT_SEALED } else { KEPT });
     text(out, key.as_str().as_bytes());
     out.extend_from_slice(&entry.created().get().to_le_bytes());
     out.extend_from_slice(&entry.modified().get().to_le_bytes());
     out.extend_from_slice(&entry.hole().raw_offset().to_le_bytes());
-    text(out, entry.bytes());
+    text(out, sealed.as_deref().unwrap_or(entry.bytes()));
+    Ok(())
 }
 
 /// No less than what writing `value` under `key` takes.
 pub(crate) fn size(key: &Key, value: usize) -> usize {
-    OVERHEAD + key.as_str().len() + value + 20
+    OVERHEAD + SEALED + key.as_str().len() + value + 20
 }
 
 /// Carries out the steps of a record's `body` on `state`, leaving out transactions that it already holds.
@@ -56,6 +80,7 @@ pub(crate) fn size(key: &Key, value: usize) -> usize {
 pub(crate) fn replay(
     state: &mut State,
     mut body: &[u8],
+    sealer: &Sealer,
     mut seen: impl FnMut(Vec<Event>),
 ) -> Result<(), Damage> {
     let mut events = Vec::new();
@@ -71,12 +96,13 @@ pub(crate) fn replay(
                 finish(state, at, &mut events, &mut seen);
                 at = Some(next);
             }
-            PUT => {
+            PUT | PUT_SEALED => {
                 let (key, hole, value) = (key(&mut body)?, short(&mut body)?, slice(&mut body)?);
                 let revision = at.ok_or(Damage::Meaning)?;
                 if revision > state.revision {
                     let created = state.map.get(key).map_or(revision, Entry::created);
-                    let entry = entry(value, created, revision, hole)?;
+                    let value = sealer.read(key, value, tag == PUT_SEALED)?;
+                    let entry = entry(&value, created, revision, hole)?;
                     let key = Key::from(key);
                     let change = apply::put(state, key.clone(), entry);
                     events.push(Event { key, revision, change });
@@ -90,11 +116,12 @@ pub(crate) fn replay(
                     events.push(Event { key: key.into(), revision, change });
                 }
             }
-            KEPT => {
+            KEPT | KEPT_SEALED => {
                 let key = key(&mut body)?;
                 let (created, modified) = (number(&mut body)?, number(&mut body)?);
                 let (hole, value) = (short(&mut body)?, slice(&mut body)?);
-                let entry = entry(value, Revision::new(created), Revision::new(modified), hole)?;
+                let value = sealer.read(key, value, tag == KEPT_SEALED)?;
+                let entry = entry(&value, Revision::new(created), Revision::new(modified), hole)?;
                 apply::put(state, key.into(), entry);
             }
             _ => return Err(Damage::Meaning),

@@ -1,5 +1,6 @@
 use super::*;
 use crate::apply::apply;
+use crate::seal::Sealer;
 use crate::snapshot::State;
 use crate::{Draft, Expect, Txn};
 
@@ -28,7 +29,8 @@ fn a_record_reads_back_and_any_flipped_bit_is_noticed() {
     );
     for (revision, txn) in [(41, puts), (43, Txn::new().delete("/a/b/d", Expect::Any))] {
         let revision = Revision::new(revision);
-        step::encode_txn(&mut record, revision, &apply(&mut made, &txn, revision).unwrap().events);
+        let events = apply(&mut made, &txn, revision).unwrap().events;
+        step::encode_txn(&mut record, revision, &events, &Sealer::default()).unwrap();
     }
     seal(&mut record, HEADER.salt, HEADER.sequence, Revision::new(43));
     let whole = |record: &[u8]| {
@@ -40,10 +42,10 @@ fn a_record_reads_back_and_any_flipped_bit_is_noticed() {
     assert_eq!(header.size(), record.len() as u64);
     let mut read = State::default();
     let mut events = Vec::new();
-    step::replay(&mut read, &body, |some| events.push(some.len())).unwrap();
+    step::replay(&mut read, &body, &Sealer::default(), |some| events.push(some.len())).unwrap();
     assert_eq!((read.revision, read.bytes, events), (Revision::new(43), 4, vec![2, 1]));
     assert!(read.map == made.map);
-    step::replay(&mut read, &body, |_| panic!("a second time")).unwrap();
+    step::replay(&mut read, &body, &Sealer::default(), |_| panic!("a second time")).unwrap();
 
     for bit in 0..(RECORD_HEADER + header.len) * 8 {
         let mut damaged = record.clone();
@@ -56,6 +58,6 @@ fn a_record_reads_back_and_any_flipped_bit_is_noticed() {
 fn no_bytes_make_replay_panic() {
     use proptest::prelude::*;
     proptest!(|(body in proptest::collection::vec(prop_oneof![0u8..5, any::<u8>()], 0..200))| {
-        let _ = step::replay(&mut State::default(), &body, |_| ());
+        let _ = step::replay(&mut State::default(), &body, &Sealer::default(), |_| ());
     });
 }

@@ -10,6 +10,7 @@ mod faults;
 mod log;
 mod model;
 mod powerloss;
+mod sealed;
 mod watchers;
 
 use std::path::Path;

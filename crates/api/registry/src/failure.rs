@@ -32,7 +32,9 @@ pub(crate) fn status(error: StoreError) -> Status {
         | StoreError::Corrupt { .. }
         | StoreError::File { .. }
         | StoreError::NotEmpty { .. }
-        | StoreError::Foreign { .. }) => Status::internal(error.to_string()),
+        | StoreError::Foreign { .. }
+        | StoreError::Shut { .. }
+        | StoreError::Unsealable { .. }) => Status::internal(error.to_string()),
     }
 }
 

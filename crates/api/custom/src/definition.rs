@@ -3,7 +3,7 @@
 mod packed;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kedge_kinds::field::{Errors, Path};
 use kedge_kinds::kind::{Column, Conversion, ScalePaths};
@@ -33,14 +33,19 @@ const PART_VERBS: &[&str] = &["get", "patch", "update"];
 struct Version {
     gv: GroupVersion,
     kind: Arc<str>,
-    schema: Schema,
-    has_defaults: bool,
-    source: Option<Packed>,
+    /// The definition's own words. Objects are held against what is read from them when the first one comes.
+    source: Packed,
+    loaded: OnceLock<Loaded>,
     scale: Option<ScalePaths>,
     selectable: Box<[Arc<str>]>,
     columns: Box<[Column]>,
     conversion: Arc<Conversion>,
     deprecation: Option<Box<str>>,
+}
+
+struct Loaded {
+    schema: Schema,
+    has_defaults: bool,
 }
 
 /// Every served version of a definition, the preferred one first.
@@ -98,9 +103,8 @@ fn kind(
     let rules = Version {
         gv: gv.clone(),
         kind: kind.clone(),
-        has_defaults: schema.has_defaults(),
-        schema,
-        source: source.is_object().then(|| Packed::new(source)),
+        source: Packed::new(source),
+        loaded: OnceLock::new(),
         scale,
         selectable: list(version, "selectableFields")
             .iter()
@@ -189,38 +193,50 @@ impl Version {
     }
 
     fn published(&self, dialect: Dialect) -> Value {
-        let source = self.source.as_ref().and_then(Packed::open);
+        let source = Some(self.source.open()).filter(Value::is_object);
         openapi::published(source, &self.about(), dialect)
+    }
+
+    fn loaded(&self) -> &Loaded {
+        self.loaded.get_or_init(|| {
+            let schema = Schema::parse(&self.source.open(), &mut Names::default());
+            Loaded { has_defaults: schema.has_defaults(), schema }
+        })
+    }
+
+    fn schema(&self) -> &Schema {
+        &self.loaded().schema
     }
 }
 
 impl Rules for Version {
     fn prune(&self, object: &mut Value) -> Vec<String> {
-        let unknown = prune::prune(&self.schema, object, true);
-        prune::drop_nulls(Some(&self.schema), object);
+        let unknown = prune::prune(self.schema(), object, true);
+        prune::drop_nulls(Some(self.schema()), object);
         unknown
     }
 
     fn default(&self, object: &mut Value) {
-        if self.has_defaults {
-            defaults::fill(&self.schema, object);
+        if self.loaded().has_defaults {
+            defaults::fill(self.schema(), object);
         }
     }
 
     fn validate(&self, object: &Value, old: Option<&Value>, errors: &mut Errors) {
-        let before = old.map(|value| Old { value, schema: &self.schema });
-        let found = validate::value(&self.schema, object, before, &Place::Root);
+        let schema = self.schema();
+        let before = old.map(|value| Old { value, schema });
+        let found = validate::value(schema, object, before, &Place::Root);
         found.faults.iter().for_each(|fault| fault.tell("", errors));
         if let Some(scale) = &self.scale {
             scale::check(scale, object, errors);
         }
-        embedded::validate(&self.schema, object, &Place::Root, errors);
+        embedded::validate(self.schema(), object, &Place::Root, errors);
         self.check_lists(object, old, errors);
         self.check_rules(object, old, errors);
     }
 
     fn validate_status(&self, object: &Value, old: &Value, errors: &mut Errors) {
-        if let (Some(status), Some(schema)) = (object.get("status"), self.schema.property("status")) {
+        if let (Some(status), Some(schema)) = (object.get("status"), self.schema().property("status")) {
             let before = old.get("status").map(|value| Old { value, schema });
             let found = validate::value(schema, status, before, &Place::Root);
             found.faults.iter().for_each(|fault| fault.tell("status", errors));
@@ -228,7 +244,7 @@ impl Rules for Version {
         if let Some(scale) = &self.scale {
             scale::check_status(scale, object, errors);
         }
-        embedded::validate(&self.schema, object, &Place::Root, errors);
+        embedded::validate(self.schema(), object, &Place::Root, errors);
         self.check_lists(object, Some(old), errors);
         self.check_rules(object, Some(old), errors);
     }
@@ -267,17 +283,17 @@ impl Version {
     fn check_lists(&self, object: &Value, old: Option<&Value>, errors: &mut Errors) {
         let mut past = Errors::default();
         if let Some(old) = old {
-            lists::check(&self.schema, old, &Place::Root, &mut past);
+            lists::check(self.schema(), old, &Place::Root, &mut past);
         }
         if past.is_empty() {
-            lists::check(&self.schema, object, &Place::Root, errors);
+            lists::check(self.schema(), object, &Place::Root, errors);
         }
     }
 }
 
 impl Version {
     fn check_rules(&self, object: &Value, old: Option<&Value>, errors: &mut Errors) {
-        if !self.schema.ruled {
+        if !self.schema().ruled {
             return;
         }
         if errors.causes().iter().any(|cause| BLOCKING.contains(&&*cause.reason)) {
@@ -285,7 +301,7 @@ impl Version {
                  errors to complete validation";
             return errors.invalid(&Path::root("<nil>"), &Value::Null, detail);
         }
-        rules::check(&self.schema, true, object, old, &Place::Root, errors);
+        rules::check(self.schema(), true, object, old, &Place::Root, errors);
     }
 }
 

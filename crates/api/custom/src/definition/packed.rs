@@ -1,4 +1,4 @@
-//! A definition's own words, kept for OpenAPI. They are asked for rarely and are mostly prose, so they are kept compressed.
+//! A definition's own words. Most definitions are never written to and most words are prose, so they are kept compressed.
 
 use std::fmt;
 use std::io::Read;
@@ -18,8 +18,11 @@ impl Packed {
         Self(bytes.into())
     }
 
-    pub(super) fn open(&self) -> Option<Value> {
-        serde_json::from_reader(ZlibDecoder::new(&*self.0)).ok()
+    pub(super) fn open(&self) -> Value {
+        let mut text = Vec::new();
+        // What was packed can be opened.
+        let _ = ZlibDecoder::new(&*self.0).read_to_end(&mut text);
+        serde_json::from_slice(&text).unwrap_or_default()
     }
 }
 

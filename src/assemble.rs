@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use kedge_admission::{Policies, Webhooks, keep_checked};
 use kedge_clock::Clock;
@@ -46,6 +47,8 @@ pub(crate) enum ServerError {
     Serve(#[from] ServeError),
     #[error("cannot listen for signals")]
     Signals(#[source] io::Error),
+    #[error("the store has stopped for good, as the log says why; start the server again once its disk is well")]
+    StoreStopped,
 }
 
 /// One line per event on standard error, as a journal likes it. `KEDGE_LOG` chooses what.
@@ -67,10 +70,11 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     let at_asked = |source| ServerError::Listen { at: asked, source };
     let listener = TcpListener::bind(asked).await.map_err(at_asked)?;
     let listen = listener.local_addr().map_err(at_asked)?;
-    let mut stop = stop_signal()?;
+    let signalled = stop_signal()?;
 
     // The store first: its lock keeps a second server from writing over the keys of the one that runs.
     let store = open_store(&data, &settings).await?;
+    let mut stop = or_store_stops(signalled.clone(), store.clone(), clock.clone());
     let pki = data.join("pki");
     if matches!(settings.store, Some(StoreChoice::Etcd(_))) && !pki.exists() {
         let pki = pki.display();
@@ -98,6 +102,9 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     policies.abort();
     renewals.abort();
     upkeep.abort();
+    if !*signalled.borrow() && store.is_stopped() {
+        return Err(ServerError::StoreStopped);
+    }
     store.close().await;
     tracing::info!("kedge has stopped");
     Ok(())
@@ -122,6 +129,31 @@ fn stop_signal() -> Result<watch::Receiver<bool>, ServerError> {
         std::future::pending::<()>().await;
     });
     Ok(stop)
+}
+
+/// Turns true at a signal, or when the store takes no more writes: a server that can only refuse is better started again.
+fn or_store_stops(
+    mut signalled: watch::Receiver<bool>,
+    store: Store,
+    clock: Clock,
+) -> watch::Receiver<bool> {
+    let (turn, stop) = watch::channel(false);
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = signalled.wait_for(|stop| *stop) => break,
+                () = clock.sleep(Duration::from_secs(1)) => {}
+            }
+            if store.is_stopped() {
+                tracing::error!("the store has stopped for good: ending");
+                break;
+            }
+        }
+        turn.send_replace(true);
+        // Kept until the end: a dropped sender would look like a second signal.
+        std::future::pending::<()>().await;
+    });
+    stop
 }
 
 async fn open_store(data: &Path, settings: &Settings) -> Result<Store, ServerError> {

@@ -1,6 +1,7 @@
 //! Sockets: accepts connections, speaks TLS and HTTP/1.1 or 2 on them, and lets them finish when told to stop.
 //! Knows nothing of the API but its router.
 
+mod guests;
 mod preface;
 
 use std::io;
@@ -8,6 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use guests::Guests;
 use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -67,6 +69,7 @@ pub async fn serve(listener: TcpListener, tls: Tls, router: Router, mut stop: wa
     let acceptor = TlsAcceptor::from(tls.config);
     let most = router.most_connections();
     let room = Arc::new(Semaphore::new(most as usize));
+    let guests = Guests::new(most as usize);
     loop {
         let permit = tokio::select! {
             Ok(permit) = room.clone().acquire_owned() => permit,
@@ -82,10 +85,15 @@ pub async fn serve(listener: TcpListener, tls: Tls, router: Router, mut stop: wa
             },
             () = stopped(&mut stop) => break,
         };
+        // Closed without a word: whoever has so many connections need not be told.
+        let Some(guest) = guests.enter(address.ip()) else {
+            tracing::debug!(%address, "too many connections from one address");
+            continue;
+        };
         let (acceptor, router, clients, mut stop) =
             (acceptor.clone(), router.clone(), tls.clients.clone(), stop.clone());
         tokio::spawn(async move {
-            let _permit = permit;
+            let _held = (permit, guest);
             // Answers are written in one go; waiting to fill a packet only delays them.
             if stream.set_nodelay(true).is_err() {
                 return;

@@ -239,3 +239,87 @@ async fn a_full_server_hears_a_stop() {
     tokio::time::timeout(Duration::from_secs(5), up.serving).await.expect("the server was still up").unwrap();
     drop(only);
 }
+
+#[tokio::test]
+async fn one_address_leaves_room_for_others() {
+    let up = Up::with(|options| options.max_connections = 8).await;
+    let mut held = Vec::new();
+    for _ in 0..6 {
+        held.push(up.connect(None, b"h2").await);
+    }
+    let mut seventh = TcpStream::connect(up.address).await.unwrap();
+    assert_eq!(seventh.read(&mut [0; 1]).await.unwrap_or(0), 0, "it is closed");
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
+    let mut other = socket.connect(up.address).await.unwrap();
+    let heard = tokio::time::timeout(Duration::from_millis(200), other.read(&mut [0; 1])).await;
+    assert!(heard.is_err(), "the server waits for it to speak");
+    held.pop();
+    for _ in 0..1000 {
+        let mut again = TcpStream::connect(up.address).await.unwrap();
+        if tokio::time::timeout(Duration::from_millis(50), again.read(&mut [0; 1])).await.is_err() {
+            return;
+        }
+    }
+    panic!("still untrue: who has left makes room");
+}
+
+#[tokio::test]
+async fn small_requests_pass_by_huge_lists_on_one_connection() {
+    const LISTS: usize = 10;
+    let up = Up::start().await;
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let value = "x".repeat(100_000);
+    for number in 0..200 {
+        let map = serde_json::json!({"metadata": {"name": format!("m{number}")}, "data": {"value": value}});
+        let made = super::call(&up.server.admin, "POST", maps, map.to_string()).await;
+        assert_eq!(made.code, 201, "{}", made.text());
+    }
+    let admin = up
+        .authority
+        .issue(&names("admin", Some("system:masters"), &[]), Purpose::Client, up.server.clock.now())
+        .unwrap();
+    let stream = TokioIo::new(up.connect(Some(&admin), b"h2").await);
+    let (sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await.unwrap();
+    tokio::spawn(connection);
+    let get = |path: String| {
+        let request = Request::get(format!("https://localhost{path}")).body(Empty::<Bytes>::new()).unwrap();
+        let mut sender = sender.clone();
+        async move { sender.send_request(request).await.unwrap() }
+    };
+    let received = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let seen = || received.load(std::sync::atomic::Ordering::Relaxed);
+    let mut lists = tokio::task::JoinSet::new();
+    for _ in 0..LISTS {
+        let (list, received) = (get(maps.to_owned()), received.clone());
+        lists.spawn(async move {
+            let mut body = list.await.into_body();
+            while let Some(frame) = body.frame().await {
+                let length = frame.unwrap().data_ref().map_or(0, Bytes::len);
+                received.fetch_add(length, std::sync::atomic::Ordering::Relaxed);
+            }
+        });
+    }
+    for _ in 0..1000 {
+        if seen() > 1_000_000 {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    let mut worst = 0;
+    for number in 0..10 {
+        let before = seen();
+        let answer = get(format!("/api/v1/namespaces/default/configmaps/m{number}?fieldManager=x")).await;
+        assert_eq!(answer.status(), 200);
+        answer.into_body().collect().await.unwrap();
+        worst = worst.max(seen() - before);
+    }
+    assert!(
+        !lists.is_empty() && seen() < LISTS * 20_000_000,
+        "the lists were still on their way: {}",
+        seen()
+    );
+    assert!(worst < 16_000_000, "{worst} bytes of lists passed by a small request");
+    lists.abort_all();
+}

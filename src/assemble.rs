@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use kedge_admission::{Policies, Webhooks, keep_checked};
 use kedge_clock::Clock;
-use kedge_http::{Router, ServeError, StartError, Tls};
+use kedge_http::{Audit, AuditError, AuditLog, Router, ServeError, StartError, Tls};
 use kedge_kinds::Status;
 use kedge_pki::{Authority, Leaf, Names, PkiError, Purpose, Serving};
 use kedge_reach::Reach;
 use kedge_registry::gate::Gate;
 use kedge_registry::{Doors, Registry};
+use kedge_seal::SealError;
 use kedge_store::{Backup, Store, StoreError};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -22,7 +23,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::network::{Cidr, host_name, outward};
 use crate::settings::{Settings, StoreChoice};
-use crate::{control, kubeconfig, limits};
+use crate::{control, kubeconfig, limits, secrets};
 
 pub(crate) const DATA_DIR: &str = "/var/lib/kedge";
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 6443);
@@ -37,6 +38,14 @@ pub(crate) enum ServerError {
     Store(#[from] StoreError),
     #[error("there is no store in {}", folder.display())]
     NoStore { folder: PathBuf },
+    #[error("cannot encrypt Secrets")]
+    Seal(#[from] SealError),
+    #[error("there are no keys in {}: start the server with --encrypt-secrets first", path.display())]
+    NoKeys { path: PathBuf },
+    #[error("--audit-policy-file and --audit-log-path need each other")]
+    HalfAudit,
+    #[error("cannot record requests")]
+    Audit(#[from] AuditError),
     #[error("cannot set up certificates")]
     Pki(#[from] PkiError),
     #[error("cannot start the API")]
@@ -85,7 +94,10 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     let pki = Pki::open(&pki, &settings, listen, clock.clone())?;
     let registry = Registry::start(store.clone(), clock.clone(), registry_options(&settings, listen, gates(&store))).await?;
     let policies = tokio::spawn(keep_checked(registry.clone()));
-    let router = kedge_http::router(registry, http_options(&settings, &pki, listen, files)?)?;
+    let mut options = http_options(&settings, &pki, listen, files)?;
+    let audit = audit(&settings, clock.clone())?;
+    options.audit = audit.clone();
+    let router = kedge_http::router(registry, options)?;
     let tls = Tls::new(pki.serving.clone(), pki.authority.clients()?)?;
     let server = format!("https://{}", SocketAddr::new(reachable(listen.ip()), listen.port()));
     let kubeconfigs =
@@ -106,6 +118,9 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
         return Err(ServerError::StoreStopped);
     }
     store.close().await;
+    if let Some(audit) = audit {
+        audit.flush().await;
+    }
     tracing::info!("kedge has stopped");
     Ok(())
 }
@@ -157,10 +172,32 @@ fn or_store_stops(
 }
 
 async fn open_store(data: &Path, settings: &Settings) -> Result<Store, ServerError> {
-    match settings.store.as_ref().unwrap_or(&StoreChoice::Embedded) {
-        StoreChoice::Embedded => Ok(Store::open(&data.join("store"), kedge_store::Options::default()).await?),
-        StoreChoice::Etcd(urls) => Ok(Store::etcd(urls, kedge_store::EtcdOptions::default()).await?),
-    }
+    let seal = secrets::seal(data, settings.encrypt_secrets == Some(true))?;
+    Ok(match settings.store.as_ref().unwrap_or(&StoreChoice::Embedded) {
+        StoreChoice::Embedded => {
+            let options = kedge_store::Options { seal, ..kedge_store::Options::default() };
+            Store::open(&data.join("store"), options).await?
+        }
+        StoreChoice::Etcd(urls) => {
+            let options = kedge_store::EtcdOptions { seal, ..kedge_store::EtcdOptions::default() };
+            Store::etcd(urls, options).await?
+        }
+    })
+}
+
+fn audit(settings: &Settings, clock: Clock) -> Result<Option<Audit>, ServerError> {
+    let (policy, path) = match (&settings.audit_policy_file, &settings.audit_log_path) {
+        (None, None) => return Ok(None),
+        (Some(policy), Some(path)) => (policy.clone(), path.clone()),
+        _ => return Err(ServerError::HalfAudit),
+    };
+    let log = AuditLog {
+        path,
+        max_days: settings.audit_log_maxage.unwrap_or_default(),
+        max_backups: settings.audit_log_maxbackup.unwrap_or_default(),
+        max_megabytes: settings.audit_log_maxsize.unwrap_or_default(),
+    };
+    Ok(Some(Audit::open(policy, log, clock)?))
 }
 
 /// Copies the store of a server that is not running; a running one holds the folder's lock.
@@ -169,14 +206,19 @@ pub(crate) async fn backup(file: &Path, data: &Path) -> Result<Backup, ServerErr
     if !folder.is_dir() {
         return Err(ServerError::NoStore { folder });
     }
-    let store = Store::open(&folder, kedge_store::Options::default()).await?;
+    let seal = secrets::seal(data, false)?;
+    let store = Store::open(&folder, kedge_store::Options { seal, ..kedge_store::Options::default() }).await?;
     let made = store.backup(file).await;
     store.close().await;
     Ok(made?)
 }
 
 pub(crate) fn restore(file: &Path, data: &Path) -> Result<Backup, ServerError> {
-    Ok(Store::restore(file, &data.join("store"))?)
+    let into = data.join("store");
+    Ok(match secrets::seal(data, false)? {
+        Some(seal) => Store::restore_sealed(file, &into, seal)?,
+        None => Store::restore(file, &into)?,
+    })
 }
 
 fn services(settings: &Settings) -> Vec<Cidr> {

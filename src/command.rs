@@ -33,6 +33,21 @@ pub(crate) enum Command {
         #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
         data_dir: PathBuf,
     },
+    /// Look after the encryption of Secrets.
+    Secrets {
+        #[command(subcommand)]
+        command: SecretsCommand,
+    },
     /// Print the version.
     Version,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum SecretsCommand {
+    /// Encrypt all Secrets with a new key, for a server that is not running.
+    RotateKey {
+        /// The server's data folder.
+        #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
+        data_dir: PathBuf,
+    },
 }

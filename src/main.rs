@@ -6,6 +6,7 @@ mod command;
 mod kubeconfig;
 mod limits;
 mod network;
+mod secrets;
 mod settings;
 
 use std::error::Error;
@@ -14,7 +15,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
-use command::{Command, Kedge};
+use command::{Command, Kedge, SecretsCommand};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         Command::Server(flags) => server(*flags),
         Command::Backup { file, data_dir } => backup(&file, &data_dir),
         Command::Restore { file, data_dir } => restore(&file, &data_dir),
+        Command::Secrets { command: SecretsCommand::RotateKey { data_dir } } => rotate(&data_dir),
         Command::Version => say(&format!("kedge {} (Kubernetes v1.36)\n", env!("CARGO_PKG_VERSION"))),
     };
     match done {
@@ -58,6 +60,12 @@ fn backup(file: &Path, data_dir: &Path) -> Result<(), Box<dyn Error>> {
 fn restore(file: &Path, data_dir: &Path) -> Result<(), Box<dyn Error>> {
     let made = assemble::restore(file, data_dir)?;
     say(&format!("{} now holds {} objects at revision {}\n", data_dir.display(), made.objects, made.revision))
+}
+
+fn rotate(data_dir: &Path) -> Result<(), Box<dyn Error>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let name = runtime.block_on(secrets::rotate(data_dir))?;
+    say(&format!("all Secrets are encrypted with key {name} now\n"))
 }
 
 fn say(text: &str) -> Result<(), Box<dyn Error>> {

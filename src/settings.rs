@@ -62,6 +62,24 @@ pub(crate) struct Settings {
     /// How long events stay after they were last written [default: 1h]; 0 keeps them.
     #[arg(long, value_name = "DURATION")]
     pub(crate) event_ttl: Option<Life>,
+    /// Keep Secrets encrypted on the disk, with a key that is made in the data folder; stays on from then on.
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    pub(crate) encrypt_secrets: Option<bool>,
+    /// What is recorded of which request: a Policy of audit.k8s.io/v1.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) audit_policy_file: Option<PathBuf>,
+    /// Where requests are recorded, one JSON object a line; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) audit_log_path: Option<PathBuf>,
+    /// Days for which files of the audit log that were put aside are kept [default: for ever].
+    #[arg(long, value_name = "DAYS")]
+    pub(crate) audit_log_maxage: Option<u64>,
+    /// How many files of the audit log that were put aside are kept [default: all].
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) audit_log_maxbackup: Option<usize>,
+    /// The size at which a file of the audit log is put aside [default: 100].
+    #[arg(long, value_name = "MEGABYTES")]
+    pub(crate) audit_log_maxsize: Option<u64>,
     /// A file with any of these as keys [default: /etc/kedge/config.yaml if there is one].
     #[arg(long, value_name = "FILE")]
     #[serde(skip)]
@@ -162,6 +180,12 @@ impl Settings {
                 .max_mutating_requests_inflight
                 .or(file.max_mutating_requests_inflight),
             event_ttl: self.event_ttl.or(file.event_ttl),
+            encrypt_secrets: self.encrypt_secrets.or(file.encrypt_secrets),
+            audit_policy_file: self.audit_policy_file.or(file.audit_policy_file),
+            audit_log_path: self.audit_log_path.or(file.audit_log_path),
+            audit_log_maxage: self.audit_log_maxage.or(file.audit_log_maxage),
+            audit_log_maxbackup: self.audit_log_maxbackup.or(file.audit_log_maxbackup),
+            audit_log_maxsize: self.audit_log_maxsize.or(file.audit_log_maxsize),
             config: self.config,
         }
     }

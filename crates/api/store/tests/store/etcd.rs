@@ -130,6 +130,30 @@ async fn prefixes_do_not_mix_and_foreign_revisions_do_not_block() {
 }
 
 #[tokio::test]
+async fn sealed_values_stand_sealed_in_etcd() {
+    use super::sealed::toy;
+    let etcd = Server::start();
+    let sealed = async |seal| etcd.store_with(EtcdOptions { seal: Some(seal), ..EtcdOptions::default() }).await;
+    let key = "/registry/secrets/ns/s";
+    let plain = etcd.store().await;
+    put(&plain, key, "hunter2").await.unwrap();
+    put(&plain, "/registry/pods/ns/p", "x").await.unwrap();
+    // A server with a seal writes anew what stood in the clear, and reads it as it was.
+    let one = sealed(toy(7, None)).await;
+    let value = |store: &Store| String::from_utf8_lossy(store.snapshot().get(key).unwrap().bytes()).into_owned();
+    assert!(value(&one).starts_with("hunter2@"), "{}", value(&one));
+    assert!(one.revision() > plain.revision() || value(&plain) != value(&one));
+    let refused = Store::etcd(&[format!("http://{}", etcd.client)], EtcdOptions::default()).await.err();
+    assert!(refused.is_some_and(|error| error.to_string().contains("the key for it is missing")));
+    put(&one, key, "hunter3").await.unwrap();
+    let two = sealed(toy(8, Some(7))).await;
+    assert!(value(&two).starts_with("hunter3@"));
+    let three = sealed(toy(8, None)).await;
+    assert!(value(&three).starts_with("hunter3@"), "the old key is not needed any more");
+    assert_eq!(contents(&three), contents(&two));
+}
+
+#[tokio::test]
 async fn a_store_outlives_a_restart_of_etcd() {
     let mut etcd = Server::start();
     let patience = Duration::from_secs(1);

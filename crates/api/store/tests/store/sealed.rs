@@ -16,7 +16,7 @@ struct Toy {
     old: Option<u8>,
 }
 
-fn toy(key: u8, old: Option<u8>) -> Arc<dyn Seal> {
+pub(super) fn toy(key: u8, old: Option<u8>) -> Arc<dyn Seal> {
     Arc::new(Toy { name: format!("toy{key}"), key, old })
 }
 

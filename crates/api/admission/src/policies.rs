@@ -8,7 +8,7 @@ mod mutating;
 mod params;
 mod policy;
 mod refusal;
-mod scene;
+pub(crate) mod scene;
 mod status;
 mod typecheck;
 mod validating;
@@ -60,7 +60,10 @@ impl Gate for Policies {
         let Some(hooks) = self.index.hooks(review.snapshot) else { return false };
         let ground = Ground::new(review, &self.versions);
         let may_match = |policy: &Policy| {
-            policy.constraints.as_ref().is_none_or(|constraints| constraints.may_match(review, ground.others()))
+            policy
+                .constraints
+                .as_ref()
+                .is_none_or(|constraints| constraints.may_match(review, ground.others()))
         };
         hooks.validating.iter().chain(&hooks.mutating).any(|bound| may_match(&bound.policy))
     }

@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use crate::Webhooks;
+use crate::{Policies, Webhooks};
 
 type Script = dyn Fn(Value) -> futures::future::BoxFuture<'static, (u16, String)> + Send + Sync;
 
@@ -180,7 +180,7 @@ impl World {
         let reach = Reach::new(Arc::new(Doors::new(store.clone())));
         let options = Options {
             namespace_worker: false,
-            gates: vec![Arc::new(Webhooks::new(store.clone(), reach))],
+            gates: vec![Arc::new(Policies::default()), Arc::new(Webhooks::new(store.clone(), reach))],
             ..Options::default()
         };
         let registry = Registry::start(store, clock, options).await.unwrap();

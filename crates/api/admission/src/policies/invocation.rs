@@ -140,8 +140,7 @@ impl Invocation<'_> {
         let request = Request { object: None, old_object: None, ..Request::of(review, "", shown.seen) };
         let request = serde_json::to_value(request).unwrap_or_default();
         let namespace = surrounding(review)?;
-        let asker =
-            Asker::new(review.registry.authorizer().cloned(), &review.options.user, resource(review));
+        let asker = Asker::new(review.registry.authorizer().cloned(), &review.options.user, resource(review));
         Ok(look(Inputs {
             object: asked.object.unwrap_or(&NULL),
             old: asked.old.unwrap_or(&NULL),
@@ -161,6 +160,12 @@ impl Invocation<'_> {
         refusals: &mut Vec<Refusal>,
     ) -> Result<(), Status> {
         let (own, policy) = (&review.at.kind, self.policy);
+        // A Scale has a shape of its own.
+        let (gv, name) = review.gvk();
+        let part = own.subresource(review.subresource()).filter(|part| part.speaks.is_some());
+        let catalog = review.registry.catalog();
+        let spoken = part.and_then(|_| catalog.by_kind(&gv.group, &gv.version, name));
+        let shape = spoken.unwrap_or(&self.kind);
         let meets = {
             let review = Review { object: Some(object), ..*review };
             self.within(&review, |inputs| meets_conditions(policy, inputs)).await?
@@ -176,10 +181,10 @@ impl Invocation<'_> {
         for mutation in mutations {
             let changed = {
                 let review = Review { object: Some(object), ..*review };
-                self.within(&review, |inputs| mutate(policy, mutation, inputs, &self.kind)).await?
+                self.within(&review, |inputs| mutate(policy, mutation, inputs, shape)).await?
             };
             match changed {
-                Ok(changed) if self.kind.gv == own.gv => *object = changed,
+                Ok(changed) if self.kind.gv == own.gv || spoken.is_some() => *object = changed,
                 Ok(changed) => *object = review.registry.in_version(&self.kind, own, changed).await?,
                 Err(_) if policy.fails_open => {}
                 Err(error) => refusals.push(Refusal::by(self, &error.to_string(), "Invalid")),

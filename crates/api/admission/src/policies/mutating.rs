@@ -61,11 +61,7 @@ fn configured<'a>(
     Ok(overlay(node, object.clone(), &part)?)
 }
 
-fn patched<'a>(
-    scene: &Scene<'a>,
-    expression: &'a Expression,
-    object: &Json,
-) -> Result<Json, MutationError> {
+fn patched<'a>(scene: &Scene<'a>, expression: &'a Expression, object: &Json) -> Result<Json, MutationError> {
     let value: Value<'a> = scene.eval(expression)?;
     let mut operations = value.to_json().map_err(|error| MutationError::Patch(error.to_string()))?;
     // What was not set is not there.
@@ -78,7 +74,10 @@ fn patched<'a>(
     match json_patch(object, &operations) {
         Ok(changed) => Ok(changed),
         // A patch whose test fails is not meant for this object.
-        Err(_) if operations.as_array().is_some_and(|all| all.iter().any(tests)) && fails_test(object, &operations) => {
+        Err(_)
+            if operations.as_array().is_some_and(|all| all.iter().any(tests))
+                && fails_test(object, &operations) =>
+        {
             Ok(object.clone())
         }
         Err(status) => Err(MutationError::Patch(status.message)),

@@ -77,8 +77,10 @@ impl ParamRef {
                 return Err("paramRef.namespace must not be provided for a cluster-scoped `paramKind`".into());
             }
             (true, "", "") => {
-                return Err("cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
-                    .into());
+                return Err(
+                    "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+                        .into(),
+                );
             }
             (true, "", own) => own,
             (true, given, _) => given,

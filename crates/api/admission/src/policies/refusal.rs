@@ -39,9 +39,10 @@ impl Refusal {
     }
 }
 
-/// The first refusal speaks.
+/// The first refusal speaks, in the order of policies and their bindings.
 pub(super) fn refused_write(review: &Review<'_>, refusals: &[Refusal]) -> Option<Status> {
-    let Refusal { policy, binding, message, reason } = refusals.first()?;
+    let first = refusals.iter().min_by_key(|refusal| (&refusal.policy, &refusal.binding));
+    let Refusal { policy, binding, message, reason } = first?;
     let by = binding.as_ref().map(|binding| format!(" with binding '{binding}'")).unwrap_or_default();
     let message = format!("ValidatingAdmissionPolicy '{policy}'{by} denied request: {message}");
     let name = called(review, review.object);

@@ -38,7 +38,7 @@ pub(super) struct Inputs<'a> {
 }
 
 /// Who the user is and who says what they may.
-pub(super) struct Asker {
+pub(crate) struct Asker {
     authorizer: Arc<dyn Authorizer>,
     resource: Resource,
 }
@@ -54,13 +54,7 @@ pub(super) struct Scene<'a> {
 
 impl<'a> Scene<'a> {
     pub(super) fn new(policy: &'a Policy, inputs: Inputs<'a>, budget: u64) -> Self {
-        Self {
-            inputs,
-            policy,
-            made: RefCell::default(),
-            spent: Cell::new(0),
-            left: Cell::new(budget),
-        }
+        Self { inputs, policy, made: RefCell::default(), spent: Cell::new(0), left: Cell::new(budget) }
     }
 
     pub(super) fn eval(&self, expression: &'a Expression) -> Result<Value<'a>, Failure> {
@@ -107,11 +101,7 @@ impl<'a> Activation<'a> for Scene<'a> {
             "request" => Value::json(request),
             "namespaceObject" => Value::json(namespace),
             "variables" => Value::lazy("variables"),
-            "authorizer" => Value::authorizer(asker.authorizer.clone()),
-            "authorizer.requestResource" => {
-                Value::request_resource(asker.authorizer.clone(), asker.resource.clone())
-            }
-            _ => return None,
+            name => return asker.value(name).map(Ok),
         }))
     }
 
@@ -121,12 +111,23 @@ impl<'a> Activation<'a> for Scene<'a> {
 }
 
 impl Asker {
-    pub(super) fn new(
+    pub(crate) fn new(
         authorizer: Option<Arc<dyn kedge_registry::Authorizer>>,
         user: &User,
         resource: Resource,
     ) -> Self {
         Self { authorizer: Arc::new(Asks { authorizer, user: user.clone() }), resource }
+    }
+
+    /// The two variables by which an expression asks who may what.
+    pub(crate) fn value<'a>(&self, name: &str) -> Option<Value<'a>> {
+        match name {
+            "authorizer" => Some(Value::authorizer(self.authorizer.clone())),
+            "authorizer.requestResource" => {
+                Some(Value::request_resource(self.authorizer.clone(), self.resource.clone()))
+            }
+            _ => None,
+        }
     }
 }
 

@@ -66,12 +66,12 @@ fn kinds(policy: &Value, catalog: &Catalog) -> Vec<Arc<Kind>> {
     let mut found = BTreeMap::new();
     for rule in items(policy, "/spec/matchConstraints/resourceRules") {
         let texts = |field: &str| {
-            let mut texts: Vec<&str> =
-                items(rule, &format!("/{field}")).filter_map(Value::as_str).collect();
+            let mut texts: Vec<&str> = items(rule, &format!("/{field}")).filter_map(Value::as_str).collect();
             texts.sort_unstable();
             texts
         };
-        let (groups, versions, mut resources) = (texts("apiGroups"), texts("apiVersions"), texts("resources"));
+        let (groups, versions, mut resources) =
+            (texts("apiGroups"), texts("apiVersions"), texts("resources"));
         if groups.iter().chain(&versions).any(|text| text.contains('*')) {
             continue;
         }

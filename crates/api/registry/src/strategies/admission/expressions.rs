@@ -12,8 +12,27 @@ const MOST_ANNOTATIONS: usize = 20;
 const LONGEST_VALUE: usize = 5 * 1024;
 const REASONS: &[&str] = &["Forbidden", "Invalid", "RequestEntityTooLarge"];
 const RESERVED: [&str; 21] = [
-    "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import",
-    "let", "loop", "package", "namespace", "return", "var", "void", "while",
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
 ];
 
 /// Match conditions, which may use no variables.
@@ -27,7 +46,9 @@ pub(super) fn conditions(errors: &mut Errors, path: &Path<'_>, conditions: &[Val
         let uses = Uses { params, authorizer: true, patches: false };
         match text(condition, "expression").trim() {
             "" => errors.required(&path.child("expression"), ""),
-            source => compile(errors, &path.child("expression"), &language, source, source, uses, Yields::Bool),
+            source => {
+                compile(errors, &path.child("expression"), &language, source, source, uses, Yields::Bool)
+            }
         }
         let name = text(condition, "name");
         if name.is_empty() {
@@ -124,7 +145,14 @@ fn validations(errors: &mut Errors, path: &Path<'_>, language: &Language, spec: 
     }
 }
 
-fn annotations(errors: &mut Errors, path: &Path<'_>, language: &Language, spec: &Value, name: &str, uses: Uses) {
+fn annotations(
+    errors: &mut Errors,
+    path: &Path<'_>,
+    language: &Language,
+    spec: &Value,
+    name: &str,
+    uses: Uses,
+) {
     let annotations = list(spec, "auditAnnotations");
     if annotations.len() > MOST_ANNOTATIONS {
         let detail = format!("must not have more than {MOST_ANNOTATIONS} auditAnnotations");
@@ -183,7 +211,8 @@ fn mutations(errors: &mut Errors, path: &Path<'_>, language: &Language, mutation
             "" => errors.required(&given.child("expression"), ""),
             source => compile(errors, &given.child("expression"), language, source, source, uses, yields),
         }
-        for (_, other, _) in TYPES.into_iter().filter(|(_, other, _)| *other != field && has(mutation, other)) {
+        for (_, other, _) in TYPES.into_iter().filter(|(_, other, _)| *other != field && has(mutation, other))
+        {
             let detail = format!("must not be specified when patchType is {kind}");
             names::wrong(errors, &path.child(other), &format!("{{{other}}}"), &detail);
         }

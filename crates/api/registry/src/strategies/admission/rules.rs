@@ -204,8 +204,7 @@ pub(super) fn param_kind(errors: &mut Errors, path: &Path<'_>, kind: &Value) {
         name => {
             let faults = kedge_kinds::names::dns1035_label(&name.to_lowercase());
             if !faults.is_empty() {
-                let detail =
-                    format!("may have mixed case, but should otherwise match: {}", faults.join(","));
+                let detail = format!("may have mixed case, but should otherwise match: {}", faults.join(","));
                 names::wrong(errors, &path.child("kind"), name, &detail);
             }
         }

@@ -1,3 +1,4 @@
+use base64::Engine;
 use prost::Message;
 use serde_json::json;
 
@@ -145,6 +146,19 @@ fn what_is_no_json_is_refused() {
         "{\"metadata\":{\"creationTimestamp\":\"x\"}}",
     ] {
         assert!(Encoder::default().object(&form, broken.as_bytes()).is_err(), "{broken}");
+    }
+}
+
+/// What a stock server answered to the same request in both forms, one line each.
+#[test]
+fn agrees_with_a_stock_server_to_the_byte() {
+    for line in include_str!("recorded.txt").lines() {
+        let (json, wanted) = line.split_once('\t').unwrap();
+        let value: Value = serde_json::from_str(json).unwrap();
+        let text = |field: &str| value[field].as_str().unwrap_or_default();
+        let form = Form::by_names(text("apiVersion"), text("kind")).unwrap();
+        let made = base64::engine::general_purpose::STANDARD.encode(protobuf(&form, &value).unwrap());
+        assert_eq!(made, wanted, "{} {}", text("kind"), value["metadata"]["name"]);
     }
 }
 

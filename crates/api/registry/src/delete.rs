@@ -67,7 +67,12 @@ impl Registry {
     ) -> Result<Deleted, Status> {
         let name = at.name.as_deref().unwrap_or_default();
         let mut snapshot = self.inner().store.latest().await.map_err(failure::status)?;
-        for _ in 0..ATTEMPTS {
+        let mut alone = None;
+        for attempt in 0..ATTEMPTS {
+            if let Some(pass) = self.in_peace(at, attempt).await {
+                alone = Some(pass);
+                snapshot = self.inner().store.latest().await.map_err(failure::status)?;
+            }
             let live = self.live_in(&snapshot, at).await?.ok_or_else(|| Status::not_found(&at.kind, name))?;
             self.expected(at, &live, delete)?;
             if is_namespace(&at.kind) && IMMORTAL.contains(&name) {
@@ -86,6 +91,7 @@ impl Registry {
             }
             snapshot = self.inner().store.snapshot();
         }
+        drop(alone);
         Err(Status::conflict(&at.kind, name, failure::MODIFIED))
     }
 

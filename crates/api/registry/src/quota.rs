@@ -11,12 +11,12 @@ pub(crate) mod pod;
 mod resource;
 mod worker;
 
-use kedge_kinds::{Kind, Status};
+use kedge_kinds::{Kind, Reason, Status};
 use kedge_store::{Committed, StoreError, Txn};
 use serde_json::Value;
 
 use self::charge::Bill;
-pub(crate) use self::gate::Quotas;
+pub(crate) use self::gate::{Pass, Quotas};
 use self::measure::Measure;
 pub(crate) use self::worker::spawn;
 use crate::create::ATTEMPTS;
@@ -24,6 +24,8 @@ use crate::registry::Registry;
 use crate::request::At;
 
 const PREFIX: &str = "/registry/resourcequotas/";
+/// How often a change of a quota is tried before it is tried alone.
+const PATIENCE: usize = 3;
 
 /// What a write does to an object, in the stored version.
 #[derive(Clone, Copy)]
@@ -35,7 +37,7 @@ pub(crate) struct Change<'a> {
     pub(crate) new: Option<&'a Value>,
 }
 
-pub(crate) fn is_quota(kind: &Kind) -> bool {
+fn is_quota(kind: &Kind) -> bool {
     &*kind.kind == "ResourceQuota" && kind.gv.group.is_empty()
 }
 
@@ -52,17 +54,26 @@ impl Registry {
         change: Change<'_>,
         txn: Txn,
     ) -> Result<Result<Committed, StoreError>, Status> {
-        let store = &self.inner().store;
-        let Some(mut bill) = self.bill(change) else {
-            let committed = store.commit(txn).await;
-            self.mind_quota(change, committed.is_ok());
-            return Ok(committed);
+        let committed = match self.bill(change) {
+            Some(bill) => self.charge(bill, txn).await?,
+            None => self.inner().store.commit(txn).await,
         };
-        let quotas = &self.inner().quotas;
+        if let (Ok(_), true, Some(namespace)) = (&committed, is_quota(&change.at.kind), &change.at.namespace)
+        {
+            self.mind_quota(namespace, change.old.is_none()).await;
+        }
+        Ok(committed)
+    }
+
+    async fn charge(&self, mut bill: Bill<'_>, txn: Txn) -> Result<Result<Committed, StoreError>, Status> {
+        let (store, quotas) = (&self.inner().store, &self.inner().quotas);
         // Servers that share a store fail on each other's charges; those of one server need not.
-        let alone = store.is_shared() && bill.has_quotas(&store.snapshot());
-        let _pass =
-            if alone { quotas.alone(bill.namespace()).await } else { quotas.pass(bill.namespace()).await };
+        let _pass = match store.is_shared() && bill.has_quotas(&store.snapshot()) {
+            // Whoever changes a quota may hold the gate already.
+            _ if bill.is_for_a_quota() => None,
+            true => Some(quotas.alone(bill.namespace()).await),
+            false => Some(quotas.pass(bill.namespace()).await),
+        };
         // Not before: what a count has seen as over must not be taken off once more.
         bill.now = self.inner().clock.now();
         for _ in 0..ATTEMPTS {
@@ -70,19 +81,23 @@ impl Registry {
                 Ok(Err(refusal)) => return Err(refusal),
                 Ok(Ok(committed)) => {
                     bill.tell(quotas, &store.snapshot());
-                    self.mind_quota(change, true);
                     return Ok(Ok(committed));
                 }
                 Err(StoreError::Conflict { key, .. }) if bill.is_to(key.as_str()) => {}
                 Err(error) => return Ok(Err(error)),
             }
         }
-        let kind = &change.at.kind.kind;
-        Err(Status::new(
-            500,
-            kedge_kinds::Reason::ServerTimeout,
-            format!("unable to charge {kind} to its quota for now: others change the same quota"),
-        ))
+        let message = "unable to charge this to its quota for now: others change the same quota";
+        Err(Status::new(500, Reason::ServerTimeout, message))
+    }
+
+    /// Every write in its namespace changes a quota, too, so a change of the quota itself might never get its turn: after
+    /// some tries it gets the namespace for itself.
+    pub(crate) async fn in_peace(&self, at: &At, attempt: usize) -> Option<Pass<'_>> {
+        if attempt != PATIENCE || !is_quota(&at.kind) {
+            return None;
+        }
+        Some(self.inner().quotas.alone(at.namespace.as_deref().unwrap_or_default()).await)
     }
 
     fn bill<'a>(&self, change: Change<'a>) -> Option<Bill<'a>> {
@@ -94,11 +109,12 @@ impl Registry {
         Bill::new(change, measure, self.inner().clock.now())
     }
 
-    /// A quota that came or was changed has to be counted.
-    fn mind_quota(&self, change: Change<'_>, done: bool) {
-        if let (true, true, Some(namespace)) =
-            (done, is_quota(&change.at.kind), change.at.namespace.as_deref())
-        {
+    /// A quota that was changed has to be counted soon. One that is new is counted before its maker hears of it, who may
+    /// rely on it from then on.
+    async fn mind_quota(&self, namespace: &str, is_new: bool) {
+        if is_new && self.inner().options.quota_worker {
+            worker::count_now(self, namespace).await;
+        } else {
             self.inner().quotas.count_anew(namespace);
         }
     }

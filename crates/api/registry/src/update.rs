@@ -14,9 +14,6 @@ use crate::request::{At, WriteOptions};
 use crate::strategies::strategy;
 use crate::{body, convert, failure, key, metadata, object, subresource};
 
-/// How often a change of a quota is tried before it is tried alone.
-const PATIENCE: usize = 3;
-
 /// The object as it lies in the store.
 pub(crate) struct Live {
     pub(crate) key: String,
@@ -147,9 +144,8 @@ impl Registry {
         let mut snapshot = self.inner().store.latest().await.map_err(failure::status)?;
         let mut alone = None;
         for attempt in 0..ATTEMPTS {
-            if attempt == PATIENCE && quota::is_quota(&at.kind) {
-                // Every write in its namespace changes a quota, too: it would never get its turn.
-                alone = Some(self.inner().quotas.alone(at.namespace.as_deref().unwrap_or_default()).await);
+            if let Some(pass) = self.in_peace(at, attempt).await {
+                alone = Some(pass);
                 snapshot = self.inner().store.latest().await.map_err(failure::status)?;
             }
             let live = self.live_in(&snapshot, at).await?.ok_or_else(|| Status::not_found(&at.kind, name))?;

@@ -92,6 +92,10 @@ impl<'a> Bill<'a> {
         snapshot.range(&self.prefix, None).next().is_some()
     }
 
+    pub(super) fn is_for_a_quota(&self) -> bool {
+        super::is_quota(&self.change.at.kind) && self.change.old.is_some()
+    }
+
     /// The key is that of a quota which this is charged to.
     pub(super) fn is_to(&self, key: &str) -> bool {
         key != self.own && key.starts_with(&self.prefix)

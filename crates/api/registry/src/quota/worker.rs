@@ -37,10 +37,7 @@ async fn work(registry: Registry) {
     let Some(mut heard) = listen(&registry, prefix) else { return };
     loop {
         for namespace in std::mem::take(&mut due) {
-            if let Err(status) = count(&registry, &namespace).await {
-                tracing::warn!(namespace = &*namespace, "cannot count what quotas limit yet: {status}");
-                quotas.count_anew_at(soon(&registry), &namespace);
-            }
+            count_now(&registry, &namespace).await;
         }
         let next = quotas.due.lock().later.first().map(|(then, _)| *then);
         let timer = async {
@@ -103,6 +100,14 @@ fn with_quotas(snapshot: &Snapshot) -> BTreeSet<Arc<str>> {
 fn soon(registry: &Registry) -> Timestamp {
     let wait = SignedDuration::try_from(AGAIN).unwrap_or_default();
     registry.clock().now().saturating_add(wait).unwrap_or(Timestamp::MAX)
+}
+
+/// Counts, or sees to it that it is tried again.
+pub(super) async fn count_now(registry: &Registry, namespace: &str) {
+    if let Err(status) = count(registry, namespace).await {
+        tracing::warn!(namespace, "cannot count what quotas limit yet: {status}");
+        registry.inner().quotas.count_anew_at(soon(registry), namespace);
+    }
 }
 
 /// Brings every quota of the namespace to what is true. Nothing of this server's is written there meanwhile.

@@ -3,12 +3,12 @@
 use kedge_registry::gate::Review;
 use serde_json::Value;
 
-use super::expressions;
+use super::expressions::{self, Expression};
 
 /// Those of one webhook, compiled once.
 #[derive(Debug)]
 pub(crate) struct Conditions {
-    all: Vec<Result<kedge_cel::Program, String>>,
+    all: Vec<Expression>,
     /// Where one can't be evaluated, the webhook isn't asked; otherwise the request fails.
     ignore: bool,
 }
@@ -17,7 +17,7 @@ impl Conditions {
     pub(crate) fn read<'v>(conditions: impl Iterator<Item = &'v Value>, ignore: bool) -> Self {
         let compiled = conditions.map(|condition| {
             let expression = condition.get("expression").and_then(Value::as_str).unwrap_or_default();
-            expressions::compile(expression)
+            Expression::new(expression)
         });
         Self { all: compiled.collect(), ignore }
     }

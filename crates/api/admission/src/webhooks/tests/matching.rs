@@ -171,3 +171,48 @@ async fn the_old_form_of_a_review_is_spoken_too() {
     world.create("configmaps", "shop", config_map("x")).await.unwrap();
     assert_eq!(server.asked().remove(0).1["apiVersion"], "admission.k8s.io/v1beta1");
 }
+
+#[tokio::test]
+async fn conditions_say_whether_a_webhook_is_asked() {
+    let server = Server::start().await;
+    let world = World::new().await;
+    allow(&server, "/h");
+    let wrong = "expression 'object.data.nothing == 'x'' resulted in error: no such key: data";
+    for (case, policy, expressions, outcome) in [
+        ("true", "Fail", vec!["object.metadata.name == 'a'"], Ok(true)),
+        ("false", "Fail", vec!["request.operation == 'DELETE'"], Ok(false)),
+        (
+            "who asks",
+            "Fail",
+            vec!["request.userInfo.username == 'anna' && 'shops' in request.userInfo.groups"],
+            Ok(true),
+        ),
+        ("nothing was there", "Fail", vec!["oldObject == null"], Ok(true)),
+        ("one says no, one can't say", "Fail", vec!["object.data.nothing == 'x'", "false"], Ok(false)),
+        ("nobody can say, ignored", "Ignore", vec!["object.data.nothing == 'x'"], Ok(false)),
+        ("nobody can say", "Fail", vec!["object.data.nothing == 'x'"], Err(wrong)),
+    ] {
+        let conditions: Vec<Value> = expressions
+            .iter()
+            .enumerate()
+            .map(|(i, expression)| json!({"name": format!("c{i}"), "expression": expression}))
+            .collect();
+        let rules = json!([rule(&["CREATE"], "", "v1", "configmaps")]);
+        let more = json!({"matchConditions": conditions, "failurePolicy": policy, "rules": rules});
+        world.configure("Validating", "c", &[server.hook("h", more)]).await;
+        let made = world.create("configmaps", "shop", config_map("a")).await;
+        let asked = !server.asked().is_empty();
+        match (made, outcome) {
+            (Ok(_), Ok(expected)) => {
+                assert_eq!(asked, expected, "{case}");
+                world.delete("configmaps", "shop", "a").await.unwrap();
+            }
+            (Err(status), Err(why)) => {
+                assert_eq!(status.message, format!("configmaps \"a\" is forbidden: {why}"), "{case}");
+                assert!(!asked, "{case}");
+            }
+            other => panic!("{case}: {other:?}"),
+        }
+        world.forget("Validating", "c").await;
+    }
+}

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use kedge_kinds::Kind;
-use kedge_registry::catalog::priority;
+use kedge_registry::catalog::compare_versions;
 use serde::Serialize;
 
 use crate::etag::fingerprint;
@@ -159,7 +159,7 @@ impl<'k> Group<'k> {
             .map(|(name, versions)| {
                 let mut versions: Vec<Version<'k>> =
                     versions.into_iter().map(|(version, kinds)| Version::new(version, kinds)).collect();
-                versions.sort_by_cached_key(|version| std::cmp::Reverse(priority(&version.name)));
+                versions.sort_by(|a, b| compare_versions(&a.name, &b.name));
                 Group { name, versions }
             })
             .collect();

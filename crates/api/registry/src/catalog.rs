@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+pub use kedge_custom::compare_versions;
 use kedge_kinds::{GroupVersion, Kind};
 
 /// By group, version and last name; nested, so that looking something up builds no key.
@@ -83,26 +84,6 @@ impl Catalog {
         }
         self.by_kind(&kind.stored_as.group, &kind.stored_as.version, &kind.kind).unwrap_or(kind)
     }
-}
-
-/// Stable before beta before alpha, newer before older; names of no such form last.
-pub fn priority(version: &str) -> (u8, u32, u32) {
-    let read = || {
-        let rest = version.strip_prefix('v')?;
-        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        let (major, stage) = rest.split_at(digits);
-        let major = major.parse().ok()?;
-        if stage.is_empty() {
-            return Some((3, major, 0));
-        }
-        let (rank, minor) = match (stage.strip_prefix("beta"), stage.strip_prefix("alpha")) {
-            (Some(minor), _) => (2, minor),
-            (_, Some(minor)) => (1, minor),
-            _ => return None,
-        };
-        Some((rank, major, minor.parse().ok()?))
-    };
-    read().unwrap_or((0, 0, 0))
 }
 
 /// Reviews and bindings are answered and never stored.

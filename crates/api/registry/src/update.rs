@@ -100,7 +100,7 @@ impl Registry {
                     &Value::from(0),
                     "must be specified for an update",
                 );
-                Err(Status::invalid(&at.kind, name, errors.into_causes()))
+                Err(unconditional(at, name, errors))
             }
             _ => Ok(()),
         }
@@ -307,6 +307,17 @@ impl Registry {
             self.inner().namespaces.left(namespace);
         }
     }
+}
+
+/// Kubernetes names the resource here and not the kind.
+fn unconditional(at: &At, name: &str, errors: Errors) -> Status {
+    let mut status = Status::invalid(&at.kind, name, errors.into_causes());
+    let rest = status.message.split_once(' ').map(|(_, rest)| rest).unwrap_or_default();
+    status.message = format!("{} {rest}", at.kind.qualified_plural());
+    if let Some(details) = &mut status.details {
+        details.kind = at.kind.plural.to_string();
+    }
+    status
 }
 
 type Met = (kedge_store::Key, Option<kedge_store::Revision>);

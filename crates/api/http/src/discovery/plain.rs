@@ -118,7 +118,10 @@ pub(super) fn resources<'a>(version: &'a Version<'_>) -> ApiResourceList<'a> {
             std::iter::once(resource(kind)).chain(kind.subresources.iter().map(|sub| under(kind, sub)))
         })
         .collect();
-    resources.sort_by(|a, b| a.name.cmp(&b.name));
+    // The parts of custom kinds stay in the order in which they are defined.
+    if version.kinds.iter().all(|kind| kind.rules.is_none()) {
+        resources.sort_by(|a, b| a.name.cmp(&b.name));
+    }
     let api_version = version.title.contains('/').then_some("v1");
     ApiResourceList { kind: "APIResourceList", api_version, group_version: &version.title, resources }
 }

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use kedge_kinds::builtin;
 use serde_json::{Value, json};
 
-use super::{AggregatedVersion, Discovery, priority};
+use super::{AggregatedVersion, Discovery, compare_versions};
 
 fn parsed(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap()
@@ -12,7 +12,7 @@ fn parsed(bytes: &[u8]) -> Value {
 #[test]
 fn versions_are_preferred_as_in_kubernetes() {
     let mut versions = ["v1", "v11alpha2", "foo", "v10", "v2", "v1beta2", "v1beta1", "v12alpha1", "v3beta1"];
-    versions.sort_by_key(|version| std::cmp::Reverse(priority(version)));
+    versions.sort_by(|a, b| compare_versions(a, b));
     assert_eq!(
         versions,
         ["v10", "v2", "v1", "v3beta1", "v1beta2", "v1beta1", "v12alpha1", "v11alpha2", "foo"]

@@ -9,9 +9,8 @@ use serde_json::Value;
 use super::age;
 use super::path::JsonPath;
 
-/// What every custom kind's first column says about itself.
-const NAME: &str = "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
-const AGE: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
+/// What the first column says about itself.
+const NAME: &str = "The name of the object, one of its kind in its namespace.";
 
 /// The heads and paths of a custom kind's columns.
 #[derive(Debug)]
@@ -32,18 +31,7 @@ struct Head {
 
 impl Columns {
     pub(super) fn of(rules: &dyn Rules) -> Self {
-        let age = kind::Column {
-            name: "Age".to_owned(),
-            type_: "date".to_owned(),
-            format: String::new(),
-            description: AGE.to_owned(),
-            priority: 0,
-            json_path: ".metadata.creationTimestamp".to_owned(),
-        };
-        let columns = match rules.columns() {
-            [] => std::slice::from_ref(&age),
-            columns => columns,
-        };
+        let columns = rules.columns();
         let name = Head {
             name: "Name".to_owned(),
             kind: "string".to_owned(),

@@ -76,7 +76,14 @@ impl Rows for Whole {
 fn head(kind: &Kind, meta: &ListMeta) -> Vec<u8> {
     let mut head =
         format!(r#"{{"kind":"{}","apiVersion":"{}","metadata":"#, kind.list_kind, kind.gv).into_bytes();
-    partial::write_meta(meta, &mut head);
+    match (kind.rules.is_some(), meta.continue_token.as_str()) {
+        // Lists of custom kinds say that nothing follows.
+        (true, "") => {
+            let revision = &meta.resource_version;
+            head.extend_from_slice(format!(r#"{{"continue":"","resourceVersion":"{revision}"}}"#).as_bytes());
+        }
+        _ => partial::write_meta(meta, &mut head),
+    }
     head.extend_from_slice(br#","items":["#);
     head
 }

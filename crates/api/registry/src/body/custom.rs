@@ -80,7 +80,6 @@ pub(super) fn shape(
     if options.validation == FieldValidation::Ignore {
         return Ok(Vec::new());
     }
-    unknown.sort();
     let unknown = unknown.into_iter().map(|field| format!("unknown field {field:?}"));
     Ok(options.duplicates.iter().cloned().chain(unknown).collect())
 }

@@ -46,7 +46,7 @@ impl Definitions {
         }
         let since = Arc::new(AtomicU64::new(revision.get()));
         let compiled = kedge_custom::compile(&named).into_iter().filter_map(Arc::into_inner);
-        let kinds = compiled.map(|kind| watched(kind, definition, &since)).collect();
+        let kinds = compiled.map(|kind| watched(kind, &since)).collect();
         let held = Held { uid, generation, names: names.clone(), kinds, since };
         self.held.lock().insert(name.clone(), held);
         true
@@ -83,36 +83,15 @@ impl Definitions {
 }
 
 /// Adds to a kind's rules what follows from its definition as a stored object.
-fn watched(kind: Kind, definition: &Value, since: &Arc<AtomicU64>) -> Arc<Kind> {
+fn watched(kind: Kind, since: &Arc<AtomicU64>) -> Arc<Kind> {
     let Some(rules) = kind.rules.clone() else { return Arc::new(kind) };
-    let deprecation = deprecation(&kind, definition);
-    Arc::new(Kind { rules: Some(Arc::new(Watched { rules, deprecation, since: since.clone() })), ..kind })
-}
-
-/// What users of a deprecated version read: the definition's words or the usual ones.
-fn deprecation(kind: &Kind, definition: &Value) -> Option<String> {
-    let versions = object::at(definition, &["spec", "versions"]).and_then(Value::as_array)?;
-    let flag = |version: &Value, field: &str| version.get(field).and_then(Value::as_bool).unwrap_or(false);
-    let name = |version: &Value| object::text(version, &["name"]).to_owned();
-    let own = versions.iter().find(|version| name(version) == *kind.gv.version)?;
-    if !flag(own, "deprecated") {
-        return None;
-    }
-    if let Some(said) = own.get("deprecationWarning").and_then(Value::as_str) {
-        return Some(said.to_owned());
-    }
-    let good = versions.iter().filter(|version| flag(version, "served") && !flag(version, "deprecated"));
-    let best = good.map(name).max_by_key(|name| crate::catalog::priority(name));
-    let (group, called) = (&kind.gv.group, &kind.kind);
-    let instead = best.map(|best| format!("; use {group}/{best} {called}")).unwrap_or_default();
-    Some(format!("{} {called} is deprecated{instead}", kind.gv))
+    Arc::new(Kind { rules: Some(Arc::new(Watched { rules, since: since.clone() })), ..kind })
 }
 
 /// A definition's rules, and since when they hold.
 #[derive(Debug)]
 struct Watched {
     rules: Arc<dyn Rules>,
-    deprecation: Option<String>,
     since: Arc<AtomicU64>,
 }
 
@@ -158,7 +137,7 @@ impl Rules for Watched {
     }
 
     fn deprecation(&self) -> Option<&str> {
-        self.deprecation.as_deref()
+        self.rules.deprecation()
     }
 
     fn is_settled(&self, revision: u64) -> bool {

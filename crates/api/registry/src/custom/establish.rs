@@ -18,7 +18,8 @@ pub(super) fn plan(definition: &Value, taken: &Taken, now: &str) -> Plan {
     let mut status = definition.get("status").cloned().unwrap_or_else(|| empty.clone());
     let asked = object::at(definition, &["spec", "names"]).unwrap_or(&empty);
     let accepted = object::at(definition, &["status", "acceptedNames"]).unwrap_or(&empty);
-    let decided = names::accept(asked, accepted, taken);
+    let name = object::meta_text(definition, "name");
+    let decided = names::accept(asked, accepted, taken, name);
     object::as_map(&mut status).insert("acceptedNames".to_owned(), decided.names);
     let (holds, reason, message) = match &decided.conflict {
         None => (true, "NoConflicts", "no conflicts found"),

@@ -1,26 +1,74 @@
 //! Which names a definition may have: each only if nobody else in its group has it. A decision, nothing else.
 
-use std::collections::BTreeSet;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use crate::object;
 
-/// The names that the other definitions of a group have.
+/// The names that the definitions of a group have, and which of them has each.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     /// Plurals, singulars and short names share one space.
-    resources: BTreeSet<String>,
+    resources: Owners,
     /// So do kinds and kinds of lists.
-    kinds: BTreeSet<String>,
+    kinds: Owners,
+    by_owner: HashMap<Arc<str>, Value>,
 }
 
+/// A name belongs to one definition; to several only where two servers accepted them at the same moment.
+type Owners = HashMap<String, Vec<Arc<str>>>;
+
 impl Taken {
-    pub(super) fn add(&mut self, accepted: &Value) {
-        let text = |field: &str| object::text(accepted, &[field]).to_owned();
-        self.resources.extend([text("plural"), text("singular")]);
-        self.resources.extend(short_names(accepted).map(str::to_owned));
-        self.kinds.extend([text("kind"), text("listKind")]);
+    /// Gives a definition these names instead of those that it had. True if they are others.
+    pub(super) fn give(&mut self, owner: &Arc<str>, accepted: &Value) -> bool {
+        if self.by_owner.get(owner) == Some(accepted) {
+            return false;
+        }
+        self.release(owner);
+        for (owners, fields) in self.spaces() {
+            for name in fields.iter().flat_map(|field| values(accepted, field)) {
+                owners.entry(name.to_owned()).or_default().push(owner.clone());
+            }
+        }
+        self.by_owner.insert(owner.clone(), accepted.clone());
+        true
+    }
+
+    /// True if it had any.
+    pub(super) fn release(&mut self, owner: &str) -> bool {
+        let Some(accepted) = self.by_owner.remove(owner) else { return false };
+        for (owners, fields) in self.spaces() {
+            for name in fields.iter().flat_map(|field| values(&accepted, field)) {
+                if let Some(those) = owners.get_mut(name) {
+                    those.retain(|one| **one != *owner);
+                    if those.is_empty() {
+                        owners.remove(name);
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    fn spaces(&mut self) -> [(&mut Owners, &'static [&'static str]); 2] {
+        [
+            (&mut self.resources, &["plural", "singular", "shortNames"]),
+            (&mut self.kinds, &["kind", "listKind"]),
+        ]
+    }
+
+    pub(super) fn knows(&self, owner: &str) -> bool {
+        self.by_owner.contains_key(owner)
+    }
+
+    pub(super) fn owners(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.by_owner.keys()
+    }
+
+    fn has(owners: &Owners, name: &str, but: &str) -> bool {
+        owners.get(name).is_some_and(|those| those.iter().any(|one| **one != *but))
     }
 }
 
@@ -32,7 +80,8 @@ pub(super) struct Accepted {
     pub(super) conflict: Option<(&'static str, String)>,
 }
 
-pub(super) fn accept(asked: &Value, accepted: &Value, taken: &Taken) -> Accepted {
+/// `owner` is the definition that asks.
+pub(super) fn accept(asked: &Value, accepted: &Value, taken: &Taken, owner: &str) -> Accepted {
     let mut names = accepted.as_object().cloned().unwrap_or_default();
     let mut conflict = None;
     for (field, used, reason) in [
@@ -45,7 +94,7 @@ pub(super) fn accept(asked: &Value, accepted: &Value, taken: &Taken) -> Accepted
         let known: Vec<&str> = values(accepted, field);
         let clashes: Vec<String> = values(asked, field)
             .into_iter()
-            .filter(|name| !known.contains(name) && used.contains(*name))
+            .filter(|name| !known.contains(name) && Taken::has(used, name, owner))
             .map(|name| format!("{name:?} is already in use"))
             .collect();
         match clashes.as_slice() {
@@ -69,10 +118,6 @@ fn values<'v>(names: &'v Value, field: &str) -> Vec<&'v str> {
         Some(Value::Array(many)) => many.iter().filter_map(Value::as_str).collect(),
         _ => Vec::new(),
     }
-}
-
-fn short_names(names: &Value) -> impl Iterator<Item = &str> {
-    names.get("shortNames").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
 #[cfg(test)]

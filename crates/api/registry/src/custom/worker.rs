@@ -43,7 +43,7 @@ pub(crate) fn spawn(registry: &Registry) {
         registry: registry.clone(),
         due: BTreeSet::new(),
         failed: BTreeSet::new(),
-        accepted: BTreeMap::new(),
+        groups: BTreeMap::new(),
         leaving: BTreeSet::new(),
         busy: HashMap::new(),
         tasks: JoinSet::new(),
@@ -65,8 +65,8 @@ struct Worker {
     due: BTreeSet<Arc<str>>,
     /// To be looked at again after a while.
     failed: BTreeSet<Arc<str>>,
-    /// Group and names of each definition as this worker last decided them: the next decision must not wait for the disk.
-    accepted: BTreeMap<Arc<str>, (String, Value)>,
+    /// The names of each group as this worker last decided them: the next decision must not wait for the disk.
+    groups: BTreeMap<String, Taken>,
     /// Being removed, each by one task.
     leaving: BTreeSet<Arc<str>>,
     busy: HashMap<Id, Arc<str>>,
@@ -183,24 +183,24 @@ impl Worker {
         let definitions = &self.registry.inner().definitions;
         let Some(entry) = snapshot.get(&key::object(kind, None, name)) else {
             // Names that it had may be what others wait for.
-            if let Some((group, _)) = self.accepted.remove(name) {
-                self.due.extend(self.group(&group));
+            let group = name.split_once('.').map(|(_, group)| group).unwrap_or_default();
+            if let Some(taken) = self.groups.get_mut(group)
+                && taken.release(name)
+            {
+                self.due.extend(taken.owners().cloned());
             }
             return Ok(definitions.remove(name));
         };
         let definition = parse(entry)?;
         let group = object::text(&definition, &["spec", "group"]).to_owned();
-        let plan = establish::plan(
-            &definition,
-            &self.taken(&group, name),
-            &metadata::time(self.registry.clock().now()),
-        );
+        let taken = self.groups.entry(group).or_default();
+        let now = metadata::time(self.registry.clock().now());
+        let plan = establish::plan(&definition, taken, &now);
         let names = plan.status.get("acceptedNames").cloned().unwrap_or_default();
-        let before = self.accepted.insert(name.clone(), (group.clone(), names.clone()));
-        if before.is_some_and(|(_, before)| before != names) {
-            let others: Vec<Arc<str>> =
-                self.group(&group).into_iter().filter(|other| other != name).collect();
-            self.due.extend(others);
+        let known = taken.knows(name);
+        // A definition that has other names now may have left some that others wait for.
+        if taken.give(name, &names) && known {
+            self.due.extend(taken.owners().filter(|other| *other != name).cloned());
         }
         let swap = match plan.established {
             true => definitions.put(name, &definition, &names, self.since(entry)),
@@ -219,20 +219,6 @@ impl Worker {
     fn since(&self, entry: &Entry) -> kedge_store::Revision {
         let shared = self.registry.store().is_shared();
         if shared { kedge_store::Revision::new(u64::MAX) } else { entry.modified() }
-    }
-
-    fn group(&self, group: &str) -> Vec<Arc<str>> {
-        self.accepted.iter().filter(|(_, (of, _))| of == group).map(|(name, _)| name.clone()).collect()
-    }
-
-    fn taken(&self, group: &str, but: &str) -> Taken {
-        let mut taken = Taken::default();
-        for (name, (of, names)) in &self.accepted {
-            if of == group && **name != *but {
-                taken.add(names);
-            }
-        }
-        taken
     }
 
     fn remove(&mut self, name: &Arc<str>, definition: &Value) {

@@ -6,7 +6,7 @@ use super::{Taken, accept};
 
 fn taken() -> Taken {
     let mut taken = Taken::default();
-    taken.add(&json!({"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList", "shortNames": ["wd"]}));
+    taken.give(&"widgets".into(), &json!({"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList", "shortNames": ["wd"]}));
     taken
 }
 
@@ -46,8 +46,20 @@ fn names_are_accepted_one_by_one() {
             )),
         ),
     ] {
-        let found = accept(&asked, &accepted, &taken());
+        let found = accept(&asked, &accepted, &taken(), "asking");
         assert_eq!(found.names, names, "{case}");
         assert_eq!(found.conflict, conflict, "{case}");
     }
+}
+
+#[test]
+fn names_are_free_again_when_their_definition_goes() {
+    let (mut taken, asked) = (taken(), json!({"plural": "widgets", "kind": "Widget"}));
+    assert!(accept(&asked, &json!({}), &taken, "asking").conflict.is_some());
+    assert!(accept(&asked, &json!({}), &taken, "widgets").conflict.is_none(), "what it has itself is free");
+    assert!(taken.give(&"widgets".into(), &json!({"plural": "others", "kind": "Other"})));
+    assert!(!taken.give(&"widgets".into(), &json!({"plural": "others", "kind": "Other"})), "nothing new");
+    assert!(accept(&asked, &json!({}), &taken, "asking").conflict.is_none());
+    assert!(taken.release("widgets") && !taken.release("widgets"));
+    assert_eq!(taken.owners().count(), 0);
 }

@@ -14,6 +14,8 @@ mod crash;
 #[cfg(test)]
 mod create;
 #[cfg(test)]
+mod custom;
+#[cfg(test)]
 mod explain;
 #[cfg(test)]
 mod kinds;

@@ -1,6 +1,7 @@
 //! Every figure that the README may quote, measured side by side in one run: Kedge against raw etcd on the same disk and
 //! against a bare TLS server on the same cores. Prints what was wanted beside what was seen and judges nothing else.
 
+mod access;
 mod quota;
 mod server;
 mod webhooks;
@@ -34,6 +35,7 @@ pub(crate) async fn run(programs: &Programs) -> Result<(), BenchError> {
     start_and_idle(programs, folder.path(), &mut table).await?;
     writes(programs, folder.path(), 20_000 / scale, &mut table).await?;
     webhooks::webhooks(programs, folder.path(), 5_000 / scale, &mut table).await?;
+    access::access(programs, folder.path(), 5_000 / scale, &mut table).await?;
     quota::quota(programs, folder.path(), 10_000 / scale, &mut table).await?;
     quota::leases(programs, folder.path(), &mut table).await?;
     reads_and_watches(programs, folder.path(), scale, &mut table).await?;

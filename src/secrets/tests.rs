@@ -44,5 +44,5 @@ async fn secrets_are_sealed_once_asked_for_and_keys_can_change() {
 
     std::fs::write(file(data), first).unwrap();
     let refused = open(data, false).await.err().unwrap().to_string();
-    assert!(refused.contains("encrypted, and the key for it is missing"), "{refused}");
+    assert!(refused.contains("encrypted values, and the key for them is missing"), "{refused}");
 }

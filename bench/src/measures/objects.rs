@@ -58,7 +58,7 @@ impl Api {
         .await
     }
 
-    pub(super) async fn get_config_map(&self) -> Result<Line, BenchError> {
+    pub(crate) async fn get_config_map(&self) -> Result<Line, BenchError> {
         self.each("get-configmap", self.size.count, |_| Call {
             method: Method::GET,
             path: format!("{NAMESPACE}/configmaps/config-0"),

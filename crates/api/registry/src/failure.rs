@@ -33,6 +33,7 @@ pub(crate) fn status(error: StoreError) -> Status {
         | StoreError::File { .. }
         | StoreError::NotEmpty { .. }
         | StoreError::Foreign { .. }
+        | StoreError::NoKey { .. }
         | StoreError::Shut { .. }
         | StoreError::Unsealable { .. }) => Status::internal(error.to_string()),
     }

@@ -30,6 +30,8 @@ pub enum StoreError {
     Full { log: PathBuf, source: Arc<io::Error> },
     #[error("{file} is damaged at byte {offset}: {why}")]
     Corrupt { file: PathBuf, offset: u64, why: Damage },
+    #[error("{file} holds encrypted values, and the key for them is missing")]
+    NoKey { file: PathBuf },
     #[error("cannot {attempt} {path}")]
     File { attempt: Attempt, path: PathBuf, source: Arc<io::Error> },
     #[error("{dir} is in use by another process")]
@@ -48,6 +50,15 @@ pub enum StoreError {
     Shut { key: Key, why: Damage },
     #[error("the value of {key} cannot be encrypted, so it is not written")]
     Unsealable { key: Key },
+}
+
+impl StoreError {
+    pub(crate) fn corrupt(file: PathBuf, offset: u64, why: Damage) -> Self {
+        match why {
+            Damage::NoKey => StoreError::NoKey { file },
+            why => StoreError::Corrupt { file, offset, why },
+        }
+    }
 }
 
 /// What was attempted on a file.

@@ -127,7 +127,7 @@ fn replay(
     seen: &mut impl FnMut(Vec<Event>),
 ) -> Result<Replayed, StoreError> {
     let unreadable = |error| file_error(Attempt::Read, path, error);
-    let damaged = |offset, why| StoreError::Corrupt { file: path.to_owned(), offset, why };
+    let damaged = |offset, why| StoreError::corrupt(path.to_owned(), offset, why);
     let file = folder.open(path)?;
     let size = file.size().map_err(unreadable)?;
     let header = snapshot_file::header(&*file, FileKind::Segment, path)?;

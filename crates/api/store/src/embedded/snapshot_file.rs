@@ -105,7 +105,7 @@ fn fill(
 /// Reads a whole snapshot, or says where it is damaged.
 pub(crate) fn read(disk: &dyn Disk, path: &Path, sealer: &Sealer) -> Result<State, StoreError> {
     let file = disk.open(path).map_err(|error| file_error(Attempt::Open, path, error))?;
-    let damaged = |offset: u64, why| StoreError::Corrupt { file: path.to_owned(), offset, why };
+    let damaged = |offset: u64, why| StoreError::corrupt(path.to_owned(), offset, why);
     let header = header(&*file, FileKind::Snapshot, path)?;
     let mut state = State::default();
     let (mut at, mut body) = (FILE_HEADER as u64, Vec::new());

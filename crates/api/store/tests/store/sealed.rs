@@ -104,9 +104,9 @@ async fn a_seal_covers_what_was_there_before_it_and_all_that_follows() {
     let store = open(dir.path(), Some(toy(7, None))).await.unwrap();
     assert_eq!(contents(&store), after, "from the log");
     store.close().await;
-    for (seal, why) in [(None, "the key for it is missing"), (Some(toy(8, None)), "the key for it is missing")] {
-        let refused = open(dir.path(), seal).await.err().map(|error| error.to_string());
-        assert!(refused.as_deref().is_some_and(|text| text.contains(why)), "{refused:?}");
+    for seal in [None, Some(toy(8, None))] {
+        let refused = open(dir.path(), seal).await.err();
+        assert!(matches!(refused, Some(StoreError::NoKey { .. })), "{refused:?}");
     }
     let store = open(dir.path(), Some(toy(8, Some(7)))).await.unwrap();
     assert_eq!(contents(&store), after, "sealed anew");

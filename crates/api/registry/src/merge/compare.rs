@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::element;
 use super::fields::{FieldSet, make_member};
-use super::shape::is_one_value;
+use super::shape::{is_custom, is_one_value};
 
 type Tree = Map<String, Value>;
 
@@ -260,8 +260,12 @@ static EMPTY_TEXT: Value = Value::String(String::new());
 static FALSE: Value = Value::Bool(false);
 static ZERO: LazyLock<Value> = LazyLock::new(|| Value::from(0));
 
-/// A time, list or map that Kubernetes writes even if there is none; whoever writes the object owns that too.
+/// A time, list or map that Kubernetes writes even if there is none; whoever writes the object owns that too. So is any null
+/// of a custom kind: where it is no value its definition took it out.
 fn is_written_as_null(node: Option<Node<'_>>) -> bool {
+    if node.is_some_and(is_custom) {
+        return true;
+    }
     let field = node.and_then(|node| node.entered_by());
     field.is_some_and(|field| {
         let by_null = matches!(field.shape, Shape::Time | Shape::MicroTime | Shape::List(_) | Shape::Map(_));

@@ -24,7 +24,8 @@ fn walk(node: Option<Node<'_>>, value: &Value) -> Option<Tree> {
             for (key, value) in fields {
                 let below = node.and_then(|node| node.key(key));
                 let mut owned = walk(below, value);
-                let is_struct_field = below.is_some() && node.is_some_and(|node| node.object().is_some());
+                let declared = below.is_some_and(|below| below.entered_by().is_some());
+                let is_struct_field = declared && node.is_some_and(|node| node.object().is_some());
                 let is_empty = value.is_null() || value.as_object().is_some_and(Map::is_empty);
                 if is_empty || !is_struct_field {
                     make_member(owned.get_or_insert_with(Tree::new));

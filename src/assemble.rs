@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use kedge_admission::{Policies, Webhooks, keep_checked};
 use kedge_clock::Clock;
-use kedge_http::{Audit, AuditError, AuditLog, Router, ServeError, StartError, Tls};
+use kedge_http::{FrontProxy, Audit, AuditError, AuditLog, Router, ServeError, StartError, Tls};
 use kedge_kinds::Status;
 use kedge_pki::{Authority, Leaf, Names, PkiError, Purpose, Serving};
 use kedge_reach::Reach;
@@ -106,14 +106,21 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
 
     admin.write(&pki)?;
     tracing::info!("kedge is ready at {server}; kubeconfig: {}", admin.shown());
-    let upkeep = tokio::spawn(router.clone().upkeep(pki.authority.clone()));
-    let control = tokio::spawn(control::run(router.clone(), clock));
+    let control = match settings.no_controllers {
+        Some(true) => None,
+        _ => {
+            let upkeep = router.clone().upkeep(pki.authority.clone());
+            let control = control::run(router.clone(), clock);
+            Some(tokio::spawn(async move { drop(tokio::join!(upkeep, control)) }))
+        }
+    };
     let renewals = tokio::spawn(async move { pki.keep_fresh(&admin).await });
     serve_until(listener, tls, router, &mut stop).await;
-    control.abort();
+    if let Some(control) = control {
+        control.abort();
+    }
     policies.abort();
     renewals.abort();
-    upkeep.abort();
     if !*signalled.borrow() && store.is_stopped() {
         return Err(ServerError::StoreStopped);
     }
@@ -263,6 +270,7 @@ fn http_options(
     let outside = outside.unwrap_or_else(|| reachable(listen.ip()));
     options.address = format!("https://{}", SocketAddr::new(outside, listen.port()));
     options.issuer = format!("https://kubernetes.default.svc.{}", domain(settings));
+    options.front_proxy = Some(pki.front_proxy.clone());
     let room = u32::try_from(limits::connections(files)).unwrap_or(u32::MAX);
     options.max_connections = options.max_connections.min(room);
     if let Some(reads) = settings.max_requests_inflight {
@@ -288,6 +296,7 @@ struct Pki {
     authority: Arc<Authority>,
     serving: Arc<Serving>,
     admin: Leaf,
+    front_proxy: Arc<FrontProxy>,
     signing_key: String,
     clock: Clock,
 }
@@ -309,6 +318,7 @@ impl Pki {
         Ok(Self {
             serving: Serving::start(serving, &authority, clock.now())?,
             admin: Leaf::new(folder, "admin", admin, Purpose::Client),
+            front_proxy: Arc::new(FrontProxy::open(&folder.join("front-proxy"), &clock)?),
             signing_key: kedge_pki::read_or_make(&folder.join("service-account.key"), kedge_pki::new_key)?,
             authority,
             clock,

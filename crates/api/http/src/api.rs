@@ -9,6 +9,7 @@ use kedge_registry::{Registry, User};
 use tokio::sync::watch;
 
 use crate::access::Access;
+use crate::aggregate::{Aggregation, FrontProxy};
 use crate::audit::Audit;
 use crate::documents::Documents;
 use crate::fairness::Fairness;
@@ -26,6 +27,8 @@ pub struct Options {
     pub issuer: String,
     /// Where clients reach this server: `https://10.0.0.1:6443`. Empty: where the issuer says.
     pub address: String,
+    /// Who we are to extension servers; nobody without it.
+    pub front_proxy: Option<Arc<FrontProxy>>,
     /// Where requests are recorded; none are where there is none.
     pub audit: Option<Audit>,
     /// Tokens that are good for ever: bootstrap and tests.
@@ -52,6 +55,7 @@ impl Options {
             signing_key,
             issuer: "https://kubernetes.default.svc.cluster.local".to_owned(),
             address: String::new(),
+            front_proxy: None,
             audit: None,
             static_tokens: HashMap::new(),
             max_reads_in_flight: 400,
@@ -77,6 +81,7 @@ pub enum StartError {
 pub(crate) struct Api {
     registry: Registry,
     access: Arc<Access>,
+    aggregation: Aggregation,
     tokens: Tokens,
     options: Options,
     limits: Limits,
@@ -94,6 +99,7 @@ impl Api {
         registry.set_authorizer(access.clone());
         Ok(Arc::new(Self {
             access,
+            aggregation: Aggregation::new(registry.store(), options.front_proxy.clone()),
             tokens: Tokens::new(options.issuer.clone(), &options.signing_key, &public, clock)?,
             limits: Limits::new(options.max_writes_in_flight),
             fairness: Fairness::new(
@@ -114,6 +120,10 @@ impl Api {
 
     pub(crate) fn clock(&self) -> &Clock {
         self.registry.clock()
+    }
+
+    pub(crate) fn aggregation(&self) -> &Aggregation {
+        &self.aggregation
     }
 
     pub(crate) fn access(&self) -> &Access {

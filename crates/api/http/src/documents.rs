@@ -10,9 +10,11 @@ use http::request::Parts;
 use kedge_kinds::Status;
 use kedge_registry::Catalog;
 
+use crate::aggregate::{Listing, merged};
 use crate::answer::{self, Answer};
 use crate::api::Api;
 use crate::discovery::{self, AggregatedVersion, Discovery};
+use crate::etag::fingerprint;
 use crate::openapi::OpenApi;
 use crate::{body::Body, media};
 
@@ -47,14 +49,58 @@ impl Documents {
 pub(crate) async fn answer(api: &Api, parts: &Parts) -> Result<Option<Answer>, Status> {
     let made = api.documents().of(api.registry().catalog());
     if !parts.uri.path().starts_with("/openapi/") {
-        return discovered(&made, parts);
+        return match extended(api, &made, parts)? {
+            Some(answer) => Ok(Some(answer)),
+            None => discovered(&made, parts),
+        };
     }
     // Making the documents takes a while the first time; other requests need not wait for it.
     let asked = schema::Asked::of(parts);
     let answer = tokio::task::spawn_blocking(move || schema::answer(&made.openapi, &asked)).await;
-    answer
+    let answer = answer
         .map_err(|error| Status::internal(error.to_string()))?
-        .map_err(|error| Status::internal(error.to_string()))
+        .map_err(|error| Status::internal(error.to_string()))?;
+    let schemas = api.aggregation().schemas();
+    if schemas.is_empty() || parts.uri.path().trim_end_matches('/') != "/openapi/v3" {
+        return Ok(answer);
+    }
+    Ok(answer.map(|answer| with_schemas(answer, schemas)))
+}
+
+/// The index of schemas with those of extension servers.
+fn with_schemas(answer: Answer, schemas: Vec<(String, String)>) -> Answer {
+    let bytes = answer.into_body().gathered();
+    let mut index: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    for (place, url) in schemas {
+        index["paths"][place] = serde_json::json!({ "serverRelativeURL": url });
+    }
+    answer::document(200, &index, media::Format::Json, false)
+}
+
+/// A list of groups in which extension servers have a part; `None` if they have none.
+fn extended(api: &Api, made: &Made, parts: &Parts) -> Result<Option<Answer>, Status> {
+    if api.aggregation().is_empty() {
+        return Ok(None);
+    }
+    let path = parts.uri.path().trim_matches('/');
+    let segments: Vec<&str> = path.split('/').collect();
+    let aggregated = aggregated(media::accept_text(&parts.headers));
+    let (listing, ours) = match (segments.as_slice(), aggregated) {
+        (["apis"], Some(version)) => {
+            (Listing::Aggregated, Some(made.discovery.aggregated_groups(version).body.clone()))
+        }
+        (["apis"], None) => (Listing::Plain, Some(made.discovery.groups())),
+        (["apis", group], _) => (Listing::Group(group), made.discovery.group(group)),
+        _ => return Ok(None),
+    };
+    let Some(document) = merged(api.aggregation(), listing, ours.as_deref()) else { return Ok(None) };
+    let bytes: bytes::Bytes = document.to_string().into();
+    if let (Listing::Aggregated, Some(version)) = (listing, aggregated) {
+        let etag = fingerprint(&bytes);
+        return Ok(Some(tagged(parts, version, &discovery::Answer { body: bytes, etag })));
+    }
+    let format = media::negotiate(&parts.headers, media::Offer::ANY)?.format;
+    answer::stored(200, bytes, format, false).map(Some)
 }
 
 fn discovered(made: &Made, parts: &Parts) -> Result<Option<Answer>, Status> {

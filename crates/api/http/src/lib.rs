@@ -2,6 +2,7 @@
 //! Walk: step 2. Before it a client, after it `api/registry`. Knows no rules of any kind of object.
 
 mod access;
+mod aggregate;
 mod answer;
 mod api;
 mod audit;
@@ -40,6 +41,7 @@ mod upkeep;
 mod verbs;
 mod who;
 
+pub use aggregate::FrontProxy;
 pub use audit::{Audit, AuditError, AuditLog};
 pub use api::{Options, StartError, Version};
 pub use body::Body;

@@ -32,7 +32,7 @@ use crate::query::Query;
 use crate::rbac::{Ask, What};
 use crate::who::Peer;
 use crate::{
-    content, documents, fairness, health, impersonate, issuer, media, metrics, path, rbac, verbs, who,
+    aggregate, content, documents, fairness, health, impersonate, issuer, media, metrics, path, rbac, verbs, who,
 };
 
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -208,6 +208,9 @@ async fn handle(
         note(api, labels, &sender, &user, &ask, "", "");
         api.allow(&user, &ask)?;
         let _seat = if is_inside(peer) { None } else { flow.seat().await? };
+        if let Some(remote) = aggregate::answers(api, path) {
+            return Ok(Box::pin(aggregate::forward(api, &remote, &user, parts, body)).await);
+        }
         return Box::pin(document(api, parts, &query)).await;
     };
     let verb = Verb::of(&parts.method, &place, &query).ok_or_else(verbs::method_not_allowed)?;
@@ -237,6 +240,10 @@ async fn handle(
     let ask = Ask { verb: verb.name(), what };
     note(api, labels, &sender, &user, &ask, fields, &place.version);
     api.allow_of(&user, &ask, fields)?;
+    if let Some(remote) = api.aggregation().remote(&place.group, &place.version) {
+        let _seat = if is_inside(peer) { None } else { flow.seat().await? };
+        return Ok(Box::pin(aggregate::forward(api, &remote, &user, parts, body)).await);
+    }
 
     let catalog = api.registry().catalog();
     let Some(kind) = catalog.kind(&place.group, &place.version, &place.resource) else {

@@ -67,6 +67,7 @@ impl Router {
             tend(&tools, roles::Roles),
             tend(&tools, cluster_info::ClusterInfo),
             tend(&tools, cluster_info::Signatures),
+            crate::aggregate::tend(tools.api.clone(), tools.authority.pem().to_owned()),
             tend(&tools, flows::Flows),
             tend(&tools, flows::Levels),
         );

@@ -1,52 +1,22 @@
 //! Turns a definition into the kinds that it defines. Expects one that was checked: what cannot be read is left out here.
 
 mod packed;
+mod version;
 
-use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use kedge_kinds::field::{Errors, Path};
-use kedge_kinds::kind::{Column, Conversion, ScalePaths};
-use kedge_kinds::{GroupVersion, Kind, Rules, Subresource};
+use kedge_kinds::kind::{Column, Conversion};
+use kedge_kinds::{GroupVersion, Kind, Subresource};
 use serde_json::{Value, json};
 
-use crate::correlate::Old;
-use crate::openapi::{self, About, Dialect};
-use crate::place::Place;
 use crate::read::{at, flag, has, list, schema_of, text, texts};
 use crate::schema::{Names, Schema};
-use crate::{defaults, embedded, lists, priority, prune, rules, scale, shapes, validate};
+use crate::{openapi, priority, scale, shapes};
 use packed::Packed;
+use version::Version;
 
 const VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
-/// Rules could not be sure of the types in an object with such faults.
-const BLOCKING: &[&str] = &[
-    "FieldValueNotSupported",
-    "FieldValueRequired",
-    "FieldValueTooLong",
-    "FieldValueTooMany",
-    "FieldValueTypeInvalid",
-];
 const PART_VERBS: &[&str] = &["get", "patch", "update"];
-
-/// What one version of a custom kind says about its objects.
-struct Version {
-    gv: GroupVersion,
-    kind: Arc<str>,
-    /// The definition's own words. Objects are held against what is read from them when the first one comes.
-    source: Packed,
-    loaded: OnceLock<Loaded>,
-    scale: Option<ScalePaths>,
-    selectable: Box<[Arc<str>]>,
-    columns: Box<[Column]>,
-    conversion: Arc<Conversion>,
-    deprecation: Option<Box<str>>,
-}
-
-struct Loaded {
-    schema: Schema,
-    has_defaults: bool,
-}
 
 /// Every served version of a definition, the preferred one first.
 pub fn compile(definition: &Value) -> Vec<Arc<Kind>> {
@@ -180,135 +150,6 @@ fn deprecation(spec: &Value, version: &Value, gv: &GroupVersion, kind: &str) -> 
         .min_by(|a, b| priority::compare(a, b));
     let better = better.map(|version| format!("; use {}/{version} {kind}", gv.group)).unwrap_or_default();
     Some(format!("{gv} {kind} is deprecated{better}").into())
-}
-
-impl Version {
-    fn about(&self) -> About<'_> {
-        About {
-            group: &self.gv.group,
-            version: &self.gv.version,
-            kind: &self.kind,
-            selectable: self.selectable.iter().map(|path| &**path).collect(),
-        }
-    }
-
-    fn published(&self, dialect: Dialect) -> Value {
-        let source = Some(self.source.open()).filter(Value::is_object);
-        openapi::published(source, &self.about(), dialect)
-    }
-
-    fn loaded(&self) -> &Loaded {
-        self.loaded.get_or_init(|| {
-            let schema = Schema::parse(&self.source.open(), &mut Names::default());
-            Loaded { has_defaults: schema.has_defaults(), schema }
-        })
-    }
-
-    fn schema(&self) -> &Schema {
-        &self.loaded().schema
-    }
-}
-
-impl Rules for Version {
-    fn prune(&self, object: &mut Value) -> Vec<String> {
-        let unknown = prune::prune(self.schema(), object, true);
-        prune::drop_nulls(Some(self.schema()), object);
-        unknown
-    }
-
-    fn default(&self, object: &mut Value) {
-        if self.loaded().has_defaults {
-            defaults::fill(self.schema(), object);
-        }
-    }
-
-    fn validate(&self, object: &Value, old: Option<&Value>, errors: &mut Errors) {
-        let schema = self.schema();
-        let before = old.map(|value| Old { value, schema });
-        let found = validate::value(schema, object, before, &Place::Root);
-        found.faults.iter().for_each(|fault| fault.tell("", errors));
-        if let Some(scale) = &self.scale {
-            scale::check(scale, object, errors);
-        }
-        embedded::validate(self.schema(), object, &Place::Root, errors);
-        self.check_lists(object, old, errors);
-        self.check_rules(object, old, errors);
-    }
-
-    fn validate_status(&self, object: &Value, old: &Value, errors: &mut Errors) {
-        if let (Some(status), Some(schema)) = (object.get("status"), self.schema().property("status")) {
-            let before = old.get("status").map(|value| Old { value, schema });
-            let found = validate::value(schema, status, before, &Place::Root);
-            found.faults.iter().for_each(|fault| fault.tell("status", errors));
-        }
-        if let Some(scale) = &self.scale {
-            scale::check_status(scale, object, errors);
-        }
-        embedded::validate(self.schema(), object, &Place::Root, errors);
-        self.check_lists(object, Some(old), errors);
-        self.check_rules(object, Some(old), errors);
-    }
-
-    fn scale(&self) -> Option<&ScalePaths> {
-        self.scale.as_ref()
-    }
-
-    fn selectable(&self) -> &[Arc<str>] {
-        &self.selectable
-    }
-
-    fn columns(&self) -> &[Column] {
-        &self.columns
-    }
-
-    fn conversion(&self) -> &Conversion {
-        &self.conversion
-    }
-
-    fn openapi_v3(&self) -> Value {
-        self.published(Dialect::V3)
-    }
-
-    fn openapi_v2(&self) -> Value {
-        self.published(Dialect::V2)
-    }
-
-    fn deprecation(&self) -> Option<&str> {
-        self.deprecation.as_deref()
-    }
-}
-
-impl Version {
-    /// Lists that were wrong before may stay so.
-    fn check_lists(&self, object: &Value, old: Option<&Value>, errors: &mut Errors) {
-        let mut past = Errors::default();
-        if let Some(old) = old {
-            lists::check(self.schema(), old, &Place::Root, &mut past);
-        }
-        if past.is_empty() {
-            lists::check(self.schema(), object, &Place::Root, errors);
-        }
-    }
-}
-
-impl Version {
-    fn check_rules(&self, object: &Value, old: Option<&Value>, errors: &mut Errors) {
-        if !self.schema().ruled {
-            return;
-        }
-        if errors.causes().iter().any(|cause| BLOCKING.contains(&&*cause.reason)) {
-            let detail = "some validation rules were not checked because the object was invalid; correct the existing \
-                 errors to complete validation";
-            return errors.invalid(&Path::root("<nil>"), &Value::Null, detail);
-        }
-        rules::check(self.schema(), true, object, old, &Place::Root, errors);
-    }
-}
-
-impl fmt::Debug for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Version({} {})", self.gv, self.kind)
-    }
 }
 
 #[cfg(test)]

@@ -171,12 +171,12 @@ fn explained(source: &str) -> String {
                     return format!("error parsing regexp: unexpected ): `{source}`");
                 }
             }
-            '*' | '+' | '?' if within.is_none() && matches!(last, None | Some('(' | '|')) => {
-                if !(char == '?' && last == Some('(')) {
-                    return format!(
-                        "error parsing regexp: missing argument to repetition operator: `{char}`"
-                    );
-                }
+            '*' | '+' | '?'
+                if within.is_none()
+                    && matches!(last, None | Some('(' | '|'))
+                    && !(char == '?' && last == Some('(')) =>
+            {
+                return format!("error parsing regexp: missing argument to repetition operator: `{char}`");
             }
             _ => {}
         }

@@ -46,7 +46,7 @@ pub(super) fn check(schema: &Schema, value: &Value, place: &Place<'_>, found: &m
     };
     let sequence = matches!(is, Type::String | Type::Array);
     if let Some(format) = format {
-        if !sequence && !(wants(is) || is_format == format || as_number) {
+        if !(sequence || wants(is) || is_format == format || as_number) {
             return found.fault(Fault::wrong_type(place, format, is_format));
         }
         if sequence && !wants(Type::Number) && !wants(Type::Integer) {

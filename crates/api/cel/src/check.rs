@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::decl::Decl;
 use crate::env::Env;
-use crate::library::{self, Function};
+use crate::library::Function;
 use crate::syntax::ast::{Call, Entry, Expr, FieldInit, Fold, FoldKind, Item, Kind, Literal, Select};
 use crate::syntax::source::Source;
 use crate::types::Type;
@@ -160,7 +160,7 @@ impl Checker<'_> {
                 None => self.wrong(at, format!("undefined field '{field}'")),
             },
             Type::Opaque(name) if crate::types::is_message(name) => {
-                self.wrong(at, format!("undefined field '{field}'"))
+                self.wrong(at, format!("unexpected failed resolution of '{name}'"))
             }
             Type::Param(_) => {
                 self.types.assign(&Type::Dyn, &of);
@@ -186,7 +186,8 @@ impl Checker<'_> {
         if let Some(target) = &mut call.target {
             // `format.named(x)`: the target is part of the function's name.
             let whole = target.qualified_name().map(|prefix| format!("{prefix}.{}", call.function));
-            match whole.as_deref().and_then(library::function).filter(|_| !self.shadows(target)) {
+            match whole.as_deref().and_then(|name| self.env.function(name)).filter(|_| !self.shadows(target))
+            {
                 Some(function) => {
                     call.function = function.name.into();
                     call.target = None;
@@ -197,7 +198,7 @@ impl Checker<'_> {
                 }
             }
         }
-        let Some(function) = library::function(&call.function) else {
+        let Some(function) = self.env.function(&call.function) else {
             return self.wrong(at, format!("undeclared reference to '{}' (in container '')", call.function));
         };
         if matches!(function.name, "_&&_" | "_||_") {
@@ -265,7 +266,7 @@ impl Checker<'_> {
         for item in items {
             let ty = self.expr(&mut item.value);
             let ty = if item.optional { self.unwrapped(&item.value, ty) } else { ty };
-            joined = Some(self.join(item.value.at, joined, ty));
+            joined = Some(self.join(joined, ty));
         }
         Type::list(joined.unwrap_or_else(|| self.types.variable()))
     }
@@ -274,10 +275,10 @@ impl Checker<'_> {
         let (mut keys, mut values) = (None, None);
         for entry in entries {
             let key = self.expr(&mut entry.key);
-            keys = Some(self.join(entry.key.at, keys, key));
+            keys = Some(self.join(keys, key));
             let value = self.expr(&mut entry.value);
             let value = if entry.optional { self.unwrapped(&entry.value, value) } else { value };
-            values = Some(self.join(entry.value.at, values, value));
+            values = Some(self.join(values, value));
         }
         let keys = keys.unwrap_or_else(|| self.types.variable());
         Type::map(keys, values.unwrap_or_else(|| self.types.variable()))
@@ -295,14 +296,10 @@ impl Checker<'_> {
         }
     }
 
-    /// All items of a literal have one type.
-    fn join(&mut self, at: usize, known: Option<Type>, next: Type) -> Type {
+    /// The type of all items of a literal; where they differ, which is looked into later, it is dyn.
+    fn join(&mut self, known: Option<Type>, next: Type) -> Type {
         let Some(known) = known else { return next };
-        if self.types.assign(&known, &next) {
-            return unify::most_general(known, next);
-        }
-        let (known, next) = (self.types.substituted(&known), self.types.substituted(&next));
-        self.wrong(at, format!("expected type '{known}' but found '{next}'"))
+        if self.types.assign(&known, &next) { unify::most_general(known, next) } else { Type::Dyn }
     }
 
     fn structure(&mut self, at: usize, name: &str, fields: &mut [FieldInit]) -> Type {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::decl::Decl;
 use crate::error::Issue;
+use crate::library::{self, Function};
 use crate::program::Program;
 use crate::syntax::parser;
 use crate::syntax::source::Source;
@@ -52,7 +53,13 @@ impl Env {
         if source.has_issues() {
             return Err(source.into_issues());
         }
-        Ok(Program::new(&expr, cost::estimate::estimate(self, &expr)))
+        let estimate = cost::estimate::estimate(self, &expr);
+        Program::new(&expr, estimate).map_err(|error| vec![Issue::instantiation(&error)])
+    }
+
+    /// A function, if it can be called here.
+    pub(crate) fn function(&self, name: &str) -> Option<&'static Function> {
+        library::function(name).filter(|_| self.patches || name != "jsonpatch.escapeKey")
     }
 
     /// The type that `name{…}` makes.

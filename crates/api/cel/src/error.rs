@@ -6,7 +6,7 @@ use std::fmt;
 /// A mistake in an expression's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issue {
-    /// From 1.
+    /// From 1; 0 for what has no place: the text is right, but no program can be made of it.
     pub line: usize,
     /// From 1, in characters.
     pub column: usize,
@@ -18,6 +18,9 @@ pub struct Issue {
 /// Printed as upstream's compiler does: place, message, and the line with a mark under the place.
 impl fmt::Display for Issue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.line == 0 {
+            return f.write_str(&self.message);
+        }
         write!(f, "ERROR: <input>:{}:{}: {}", self.line, self.column, self.message)?;
         if self.text.is_empty() {
             return Ok(());
@@ -32,6 +35,17 @@ impl fmt::Display for Issue {
 }
 
 impl Issue {
+    /// A constant that cannot be converted, a pattern that cannot be read.
+    pub(crate) fn instantiation(error: &EvalError) -> Self {
+        let message = format!("program instantiation failed: {error}");
+        Issue { line: 0, column: 0, message, text: String::new() }
+    }
+
+    /// Whether upstream calls it an internal error rather than an invalid value.
+    pub fn is_internal(&self) -> bool {
+        self.line == 0
+    }
+
     /// All issues as one text, one under the other.
     pub fn join(issues: &[Issue]) -> String {
         issues.iter().map(Issue::to_string).collect::<Vec<_>>().join("\n")
@@ -49,6 +63,11 @@ pub enum EvalError {
     NoSuchAttribute(String),
     #[error("no such overload")]
     NoSuchOverload,
+    /// With the function and the types that it was given.
+    #[error("no such overload: {0}")]
+    NoOverloadFor(String),
+    #[error("NaN values cannot be ordered")]
+    NotOrdered,
     #[error("division by zero")]
     DivideByZero,
     #[error("modulus by zero")]

@@ -7,7 +7,7 @@ use crate::error::EvalError;
 use crate::library::operators;
 use crate::program::{CallNode, Index, Node, Path, Program};
 use crate::syntax::ast::Select;
-use crate::value::{Activation, Map, Text, Value};
+use crate::value::{Activation, Map, Text, Value, compare};
 
 mod fold;
 
@@ -58,8 +58,8 @@ impl<'a> Machine<'a, '_> {
             Node::Or2(parts, unwrap) => match self.eval(&parts[0])? {
                 Value::Optional(None) => self.eval(&parts[1]),
                 Value::Optional(Some(inner)) if *unwrap => Ok((*inner).clone()),
-                some @ Value::Optional(_) => Ok(some),
-                _ => Err(EvalError::NoSuchOverload),
+                // What is not optional is there.
+                there => Ok(there),
             },
             Node::InSet(wanted, list) => {
                 let wanted = self.eval(wanted)?;
@@ -152,11 +152,16 @@ impl<'a> Machine<'a, '_> {
         let mut entries: Vec<(Value<'a>, Value<'a>)> = Vec::with_capacity(nodes.len());
         for (key, value, optional) in nodes {
             let key = self.eval(key)?;
-            if !matches!(key, Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::String(_)) {
-                return Err(EvalError::function(format!("unsupported key type: {}", key.type_name())));
-            }
             let value = self.eval(value)?;
-            self.keep(value, *optional, |value| entries.push((key.clone(), value)))?;
+            let mut kept = None;
+            self.keep(value, *optional, |value| kept = Some(value))?;
+            let Some(value) = kept else { continue };
+            // A key that is written twice has its last value.
+            let known = entries.iter().position(|(known, _)| compare::equal(known, &key).unwrap_or(false));
+            match known {
+                Some(place) => entries[place].1 = value,
+                None => entries.push((key, value)),
+            }
         }
         self.budget.spend(actual::MAP)?;
         Ok(Value::Map(Map::Values(Arc::new(entries))))
@@ -198,7 +203,9 @@ impl<'a> Machine<'a, '_> {
             }
             Value::Optional(None) if mode == Select::Test => return Ok(Value::Bool(false)),
             Value::Optional(None) => return Ok(Value::none()),
-            _ => return Err(EvalError::NoSuchOverload),
+            Value::List(_) => return Err(EvalError::function("unsupported index type 'string' in list")),
+            // Whatever has no fields has not this one either.
+            _ => Ok(None),
         };
         match (mode, found?) {
             (Select::Value, Some(value)) => Ok(value),
@@ -253,12 +260,32 @@ impl<'a> Machine<'a, '_> {
     fn finish(&mut self, call: &'a CallNode, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
         use actual::Rule;
         if let Rule::WalkResult | Rule::ListResult = call.rule {
-            let result = (call.function.run)(args)?;
+            let result = (call.function.run)(args).map_err(|error| named(error, call.function.name, args))?;
             self.budget.spend(call.rule.cost(args, Some(&result)))?;
             return Ok(result);
         }
         self.budget.spend(call.rule.cost(args, None))?;
-        (call.function.run)(args)
+        (call.function.run)(args).map_err(|error| named(error, call.function.name, args))
+    }
+}
+
+/// Functions other than operators say what they were given.
+fn named(error: EvalError, function: &str, args: &[Value<'_>]) -> EvalError {
+    if error != EvalError::NoSuchOverload {
+        return error;
+    }
+    match function {
+        "startsWith" | "endsWith" | "contains" | "matches" | "containsIP" | "containsCIDR" | "sort" => error,
+        "flatten" => {
+            let of = args.first().map_or("", Value::type_name);
+            EvalError::NoOverloadFor(format!("{of}.flatten()"))
+        }
+        "size" => EvalError::NoOverloadFor(function.to_owned()),
+        operator if operator.contains(['_', '@']) => error,
+        _ => {
+            let types: Vec<&str> = args.iter().map(Value::type_name).collect();
+            EvalError::NoOverloadFor(format!("{function}({})", types.join(", ")))
+        }
     }
 }
 

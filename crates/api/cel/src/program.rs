@@ -24,10 +24,14 @@ pub struct Program {
 }
 
 impl Program {
-    pub(crate) fn new(expr: &Expr, estimate: CostRange) -> Self {
+    /// The error is that of a constant which cannot be what it is used as.
+    pub(crate) fn new(expr: &Expr, estimate: CostRange) -> Result<Self, EvalError> {
         let mut builder = Builder::default();
         let root = builder.node(expr);
-        Program { output: expr.ty.clone(), estimate, variables: builder.variables, root }
+        match builder.failed {
+            Some(error) => Err(error),
+            None => Ok(Program { output: expr.ty.clone(), estimate, variables: builder.variables, root }),
+        }
     }
 
     pub fn output(&self) -> &Type {
@@ -117,6 +121,7 @@ pub(crate) struct FoldNode {
 struct Builder {
     variables: Vec<Arc<str>>,
     locals: Vec<Arc<str>>,
+    failed: Option<EvalError>,
 }
 
 impl Builder {
@@ -172,6 +177,11 @@ impl Builder {
         }
     }
 
+    fn fail(&mut self, error: EvalError) -> Node {
+        self.failed.get_or_insert(error);
+        Node::Const(Value::Null)
+    }
+
     fn named(&mut self, name: &Arc<str>, ty: &Type) -> Node {
         if let Some(place) = self.locals.iter().rposition(|known| known == name) {
             return Node::Local(place);
@@ -208,16 +218,26 @@ impl Builder {
                 ("@in", Ok([wanted, Node::Const(list)])) if is_plain_set(&list) => {
                     Node::InSet(Box::new(wanted), list)
                 }
+                ("find" | "findAll", Ok([text, Node::Const(Value::String(pattern))])) => {
+                    match regexes::compile(&pattern) {
+                        Ok(_) => called(call, rule, vec![text, Node::Const(Value::String(pattern))]),
+                        Err(error) => self.fail(error),
+                    }
+                }
                 ("matches", Ok([text, Node::Const(Value::String(pattern))])) => {
                     match regexes::compile(&pattern) {
                         Ok(regex) => {
                             Node::Matches(Box::new(text), Box::new(regex), pattern.chars().count() as u64)
                         }
-                        Err(_) => called(call, rule, [text, Node::Const(Value::String(pattern))].into()),
+                        Err(error) => self.fail(error),
                     }
                 }
                 (_, Ok(two)) => called(call, rule, two.into()),
-                (_, Err(args)) => folded(call, &args).unwrap_or_else(|| called(call, rule, args)),
+                (_, Err(args)) => match folded(call, &args) {
+                    Some(Ok(value)) => Node::Const(value),
+                    Some(Err(error)) => self.fail(error),
+                    None => called(call, rule, args),
+                },
             },
         }
     }
@@ -231,15 +251,14 @@ fn called(call: &Call, rule: Rule, args: Vec<Node>) -> Node {
 }
 
 /// A conversion of a constant is done once.
-fn folded(call: &Call, args: &[Node]) -> Option<Node> {
+fn folded(call: &Call, args: &[Node]) -> Option<Result<Value<'static>, EvalError>> {
     let converts = matches!(
         &*call.function,
         "bool" | "bytes" | "double" | "duration" | "int" | "string" | "timestamp" | "uint"
     );
     match args {
         [Node::Const(value)] if converts => {
-            let run = library::function(&call.function)?.run;
-            run(std::slice::from_ref(value)).ok().map(Node::Const)
+            Some((library::function(&call.function)?.run)(std::slice::from_ref(value)))
         }
         _ => None,
     }

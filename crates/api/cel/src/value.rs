@@ -4,7 +4,6 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde_json::Value as Json;
 
 use crate::decl::Decl;
@@ -12,12 +11,14 @@ use crate::error::EvalError;
 
 pub(crate) mod authorizer;
 pub(crate) mod compare;
+pub(crate) mod instant;
 pub(crate) mod json;
 pub(crate) mod list;
 pub(crate) mod map;
 mod misnamed;
 pub(crate) mod opaque;
 
+pub(crate) use instant::Instant;
 pub(crate) use list::List;
 pub(crate) use map::Map;
 pub(crate) use opaque::Opaque;
@@ -32,7 +33,7 @@ pub enum Value<'a> {
     Double(f64),
     String(Text<'a>),
     Bytes(Arc<[u8]>),
-    Timestamp(Timestamp),
+    Timestamp(Instant),
     /// Nanoseconds.
     Duration(i64),
     List(List<'a>),

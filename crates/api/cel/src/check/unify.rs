@@ -162,5 +162,8 @@ enum Bound {
 
 /// What upstream's checker lets null stand for.
 fn can_be_null(ty: &Type) -> bool {
-    matches!(ty, Type::Null | Type::Timestamp | Type::Duration | Type::Object(_) | Type::Optional(_) | Type::Opaque(_))
+    matches!(
+        ty,
+        Type::Null | Type::Timestamp | Type::Duration | Type::Object(_) | Type::Optional(_) | Type::Opaque(_)
+    )
 }

@@ -23,7 +23,10 @@ impl<'a> Machine<'a, '_> {
                 let keys = map.keys();
                 Range::Map(map, keys)
             }
-            _ => return Err(EvalError::NoSuchOverload),
+            other => {
+                let kind = host_type(&other);
+                return Err(EvalError::function(format!("got '{kind}', expected iterable type")));
+            }
         };
         let outer = self.locals.len();
         let result = match fold.kind {
@@ -170,6 +173,24 @@ impl<'a> Machine<'a, '_> {
         }
         self.budget.spend(1)?;
         Ok(Value::Map(Map::Values(Arc::new(entries))))
+    }
+}
+
+/// What upstream's message calls a value that cannot be walked over.
+fn host_type(value: &Value<'_>) -> &'static str {
+    match value {
+        Value::Null => "types.Null",
+        Value::Bool(_) => "types.Bool",
+        Value::Int(_) => "types.Int",
+        Value::Uint(_) => "types.Uint",
+        Value::Double(_) => "types.Double",
+        Value::String(_) => "types.String",
+        Value::Bytes(_) => "types.Bytes",
+        Value::Timestamp(_) => "types.Timestamp",
+        Value::Duration(_) => "types.Duration",
+        Value::Optional(_) => "*types.Optional",
+        Value::Type(_) => "*types.Type",
+        Value::List(_) | Value::Map(_) | Value::Opaque(_) => "ref.Val",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Fun, first, time};
 use crate::error::EvalError;
-use crate::value::{Opaque, Text, Value};
+use crate::value::{Instant, Opaque, Text, Value};
 
 pub(crate) const SIGNATURES: &str = "
 type type (A) type(A)
@@ -54,9 +54,7 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
         Value::String(text) => match &**text {
             "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(Value::Bool(true)),
             "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(Value::Bool(false)),
-            other => {
-                Err(EvalError::function(format!("strconv.ParseBool: parsing {other:?}: invalid syntax")))
-            }
+            _ => Err(cannot(first(args)?, "bool")),
         },
         other => Err(cannot(other, "bool")),
     }),
@@ -71,30 +69,24 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
         Value::Uint(number) => Ok(Value::Double(*number as f64)),
         Value::String(text) => match parse_double(text) {
             Some(number) => Ok(Value::Double(number)),
-            None => {
-                Err(EvalError::function(format!("strconv.ParseFloat: parsing {:?}: invalid syntax", &**text)))
-            }
+            None => Err(cannot(first(args)?, "double")),
         },
         other => Err(cannot(other, "double")),
     }),
     ("duration", |args| match first(args)? {
         Value::Duration(nanos) => Ok(Value::Duration(*nanos)),
         Value::Int(nanos) => Ok(Value::Duration(*nanos)),
-        Value::String(text) => time::parse_duration(text)
+        value @ Value::String(text) => time::parse_duration(text)
             .map(Value::Duration)
-            .ok_or_else(|| EvalError::function(format!("time: invalid duration {:?}", &**text))),
+            .ok_or_else(|| cannot(value, "google.protobuf.Duration")),
         other => Err(cannot(other, "google.protobuf.Duration")),
     }),
     ("timestamp", |args| match first(args)? {
         Value::Timestamp(time) => Ok(Value::Timestamp(*time)),
         Value::Int(seconds) => time::from_seconds(*seconds),
-        Value::String(text) => match time::parse_timestamp(text) {
-            Some(found) => time::in_range(found),
-            None => Err(EvalError::function(format!(
-                "parsing time {0:?} as \"2006-01-02T15:04:05Z07:00\": cannot parse {0:?} as \"2006\"",
-                &**text
-            ))),
-        },
+        value @ Value::String(text) => Instant::parse(text, false)
+            .map(Value::Timestamp)
+            .ok_or_else(|| cannot(value, "google.protobuf.Timestamp")),
         other => Err(cannot(other, "google.protobuf.Timestamp")),
     }),
     ("int", |args| match first(args)? {
@@ -109,11 +101,8 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
         }
         Value::Double(_) => Err(EvalError::Overflow("integer")),
         Value::Duration(nanos) => Ok(Value::Int(*nanos)),
-        Value::Timestamp(time) => Ok(Value::Int(time.as_second())),
-        Value::String(text) => {
-            let number = text.parse::<i64>();
-            number.map(Value::Int).map_err(|error| not_a_number("ParseInt", text, &error))
-        }
+        Value::Timestamp(time) => Ok(Value::Int(time.seconds())),
+        value @ Value::String(text) => text.parse().map(Value::Int).map_err(|_| cannot(value, "int")),
         other => Err(cannot(other, "int")),
     }),
     ("uint", |args| match first(args)? {
@@ -125,10 +114,7 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
             Ok(Value::Uint(*number as u64))
         }
         Value::Double(_) => Err(EvalError::Overflow("unsigned integer")),
-        Value::String(text) => {
-            let number = text.parse::<u64>();
-            number.map(Value::Uint).map_err(|error| not_a_number("ParseUint", text, &error))
-        }
+        value @ Value::String(text) => text.parse().map(Value::Uint).map_err(|_| cannot(value, "uint")),
         other => Err(cannot(other, "uint")),
     }),
     ("string", |args| match first(args)? {
@@ -141,7 +127,7 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
             Ok(text) => Ok(Value::shared(text)),
             Err(_) => Err(EvalError::function("invalid UTF-8 in bytes, cannot convert to string")),
         },
-        Value::Timestamp(at) => Ok(Value::shared(time::format_timestamp(at))),
+        Value::Timestamp(at) => Ok(Value::shared(at.to_string())),
         Value::Duration(nanos) => Ok(Value::shared(time::format_duration(*nanos))),
         Value::Opaque(opaque) => match &**opaque {
             Opaque::Ip(address) => Ok(Value::shared(address.to_string())),
@@ -154,21 +140,9 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
 
 fn cannot(value: &Value<'_>, to: &str) -> EvalError {
     match value {
-        Value::Opaque(_) | Value::Optional(_) | Value::Map(_) | Value::List(_) | Value::Null => {
-            EvalError::NoSuchOverload
-        }
-        _ => EvalError::function(format!("type conversion error from '{}' to '{to}'", value.type_name())),
+        Value::String(_) => EvalError::function(format!("type conversion error from 'string' to '{to}'")),
+        _ => EvalError::NoSuchOverload,
     }
-}
-
-fn not_a_number(function: &str, text: &str, error: &std::num::ParseIntError) -> EvalError {
-    use std::num::IntErrorKind::{NegOverflow, PosOverflow};
-    let why = if matches!(error.kind(), PosOverflow | NegOverflow) {
-        "value out of range"
-    } else {
-        "invalid syntax"
-    };
-    EvalError::function(format!("strconv.{function}: parsing {text:?}: {why}"))
 }
 
 /// What Go's `ParseFloat` reads, without its hexadecimal and underscore forms.
@@ -189,7 +163,7 @@ pub(crate) fn double_text(number: f64) -> String {
         return if number > 0.0 { "+Inf".into() } else { "-Inf".into() };
     }
     let magnitude = number.abs();
-    if magnitude != 0.0 && !(1e-4..1e21).contains(&magnitude) {
+    if magnitude != 0.0 && !(1e-4..1e6).contains(&magnitude) {
         let text = format!("{number:e}");
         let Some((digits, exponent)) = text.split_once('e') else { return text };
         let (sign, exponent) = match exponent.strip_prefix('-') {

@@ -3,9 +3,9 @@
 use base64::Engine as _;
 use kedge_kinds::names;
 
-use super::{Fun, first, time, url::Url};
+use super::{Fun, first, url::Url};
 use crate::error::EvalError;
-use crate::value::{Opaque, Value};
+use crate::value::{Instant, Opaque, Value};
 
 pub(crate) const SIGNATURES: &str = "
 format.named format-named (string) optional(format)
@@ -137,9 +137,9 @@ impl NamedFormat {
                 let decoded = base64::engine::general_purpose::STANDARD.decode(text);
                 unless(!text.is_empty() && decoded.is_ok(), "invalid base64")
             }
-            NamedFormat::Date => unless(time::parse_date(text).is_some(), "invalid date"),
+            NamedFormat::Date => unless(Instant::parse_date(text).is_some(), "invalid date"),
             NamedFormat::DateTime => {
-                unless(!text.is_empty() && time::parse_date_time(text).is_some(), "invalid datetime")
+                unless(!text.is_empty() && Instant::parse(text, true).is_some(), "invalid datetime")
             }
         }
     }

@@ -74,7 +74,8 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
     ("containsIP", |args| {
         let network = cidr(first(args)?)?;
         let address = match second(args)? {
-            Value::String(text) => parse_ip(text)?,
+            // A text that is no address is refused like a value of another type.
+            Value::String(text) => parse_ip(text).map_err(|_| EvalError::NoSuchOverload)?,
             other => ip(other)?,
         };
         Ok(Value::Bool(contains(network, address)))
@@ -82,11 +83,7 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
     ("containsCIDR", |args| {
         let network = cidr(first(args)?)?;
         let (address, length) = match second(args)? {
-            Value::String(text) => parse_cidr(text).map_err(|why| {
-                EvalError::function(format!(
-                    "network address parse error during conversion from string: {why}"
-                ))
-            })?,
+            Value::String(text) => parse_cidr(text).map_err(|_| EvalError::NoSuchOverload)?,
             other => cidr(other)?,
         };
         Ok(Value::Bool(network.1 <= length && contains(network, address)))

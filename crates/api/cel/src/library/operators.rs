@@ -180,12 +180,12 @@ fn uint<'a>(number: Option<u64>) -> Result<Value<'a>, EvalError> {
 }
 
 fn duration<'a>(nanos: Option<i64>) -> Result<Value<'a>, EvalError> {
-    nanos.map(Value::Duration).ok_or(EvalError::Overflow("duration"))
+    nanos.map(Value::Duration).ok_or(EvalError::Overflow("integer"))
 }
 
-/// Nothing is less or greater than NaN.
 fn ordered<'a>(args: &[Value<'a>], holds: fn(Ordering) -> bool) -> Result<Value<'a>, EvalError> {
-    Ok(Value::Bool(compare::order(first(args)?, second(args)?)?.is_some_and(holds)))
+    let order = compare::order(first(args)?, second(args)?)?.ok_or(EvalError::NotOrdered)?;
+    Ok(Value::Bool(holds(order)))
 }
 
 pub(crate) fn add<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<Value<'a>, EvalError> {
@@ -253,7 +253,7 @@ pub(crate) fn index<'a>(of: &Value<'a>, key: &Value<'a>) -> Result<Value<'a>, Ev
         }
         Value::Optional(Some(inner)) => optional_index(inner, key),
         Value::Optional(None) => Ok(Value::none()),
-        _ => Err(EvalError::NoSuchOverload),
+        _ => Err(EvalError::NoSuchKey(key_text(key))),
     }
 }
 
@@ -262,11 +262,10 @@ pub(crate) fn optional_index<'a>(of: &Value<'a>, key: &Value<'a>) -> Result<Valu
     match of {
         Value::Optional(Some(inner)) => optional_index(inner, key),
         Value::Optional(None) => Ok(Value::none()),
-        Value::Map(_) | Value::List(_) => match index(of, key) {
+        _ => match index(of, key) {
             Ok(found) => Ok(Value::some(found)),
             Err(EvalError::NoSuchKey(_) | EvalError::OutOfBounds(_)) => Ok(Value::none()),
             Err(other) => Err(other),
         },
-        _ => Err(EvalError::NoSuchOverload),
     }
 }

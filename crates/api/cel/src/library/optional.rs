@@ -81,7 +81,7 @@ fn is_zero(value: &Value<'_>) -> bool {
         Value::List(list) => list.len() == 0,
         Value::Map(map) => map.len() == 0,
         Value::Optional(inner) => inner.is_none(),
-        Value::Timestamp(time) => time.as_second() == -62_135_596_800 && time.subsec_nanosecond() == 0,
+        Value::Timestamp(time) => time.is_first(),
         Value::Opaque(opaque) => matches!(&**opaque, Opaque::Quantity(quantity) if quantity.is_zero()),
         Value::Type(_) => false,
     }

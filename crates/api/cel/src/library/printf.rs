@@ -3,6 +3,7 @@
 use super::strings::quote;
 use super::{Fun, convert, time};
 use crate::error::EvalError;
+use crate::types::Type;
 use crate::value::{List, Map, Value};
 
 pub(crate) const SIGNATURES: &str = "
@@ -17,27 +18,113 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[("format", |args| match args {
 const DEFAULT_PRECISION: usize = 6;
 const MAX_PRECISION: usize = 1_000;
 
-fn format(pattern: &str, list: &List<'_>) -> Result<String, EvalError> {
-    let mut out = String::with_capacity(pattern.len());
+/// A piece of a pattern: text to copy, or a clause for the next argument.
+enum Piece {
+    Text(String),
+    Clause(char, Option<usize>),
+}
+
+fn pieces(pattern: &str) -> Result<Vec<Piece>, EvalError> {
+    let mut found = Vec::new();
+    let mut text = String::new();
     let mut chars = pattern.chars().peekable();
-    let mut place = 0;
     while let Some(next) = chars.next() {
         if next != '%' {
-            out.push(next);
-            continue;
+            text.push(next);
+        } else if chars.next_if_eq(&'%').is_some() {
+            text.push('%');
+        } else {
+            found.push(Piece::Text(std::mem::take(&mut text)));
+            let precision = precision(&mut chars)?;
+            let verb = chars.next().ok_or_else(|| bad("unexpected end of string"))?;
+            if !"sdfebxXo".contains(verb) {
+                let verb = verb.to_string();
+                return Err(bad(&format!(
+                    "could not parse formatting clause: unrecognized formatting clause {verb:?}"
+                )));
+            }
+            found.push(Piece::Clause(verb, precision));
         }
-        if chars.peek() == Some(&'%') {
-            chars.next();
-            out.push('%');
-            continue;
+    }
+    found.push(Piece::Text(text));
+    Ok(found)
+}
+
+/// Whether a pattern fits arguments of these types. The error says at which argument, if at one.
+pub(crate) fn check(pattern: &str, types: &[&Type]) -> Result<(), (Option<usize>, String)> {
+    let pieces = pieces(pattern).map_err(|error| (None, error.to_string()))?;
+    let verbs = pieces.iter().filter_map(|piece| match piece {
+        Piece::Clause(verb, _) => Some(*verb),
+        Piece::Text(_) => None,
+    });
+    for (place, verb) in verbs.enumerate() {
+        let Some(ty) = types.get(place) else { return Err((None, format!("index {place} out of range"))) };
+        if !takes(verb, ty) {
+            return Err((Some(place), refusal(verb, type_word(ty))));
         }
-        let precision = precision(&mut chars)?;
-        let Some(verb) = chars.next() else { return Err(bad("unexpected end of string")) };
-        if place >= list.len() {
-            return Err(bad(&format!("index {place} out of range")));
+    }
+    Ok(())
+}
+
+fn takes(verb: char, ty: &Type) -> bool {
+    match ty {
+        Type::Dyn | Type::Error | Type::Param(_) => true,
+        Type::Int | Type::Uint => !matches!(verb, 'f' | 'e'),
+        Type::Double => matches!(verb, 's' | 'f' | 'e'),
+        Type::Bool => matches!(verb, 's' | 'b'),
+        // Words such as Infinity stand for numbers.
+        Type::String => matches!(verb, 's' | 'x' | 'X' | 'f' | 'e'),
+        Type::Bytes => matches!(verb, 's' | 'x' | 'X'),
+        Type::Optional(_) | Type::Object(_) | Type::Opaque(_) => false,
+        Type::Null | Type::Timestamp | Type::Duration | Type::List(_) | Type::Map(..) | Type::Type(_) => {
+            verb == 's'
         }
-        out.push_str(&one(verb, precision, &list.get(place)?)?);
-        place += 1;
+    }
+}
+
+/// A type without what it is made of.
+fn type_word(ty: &Type) -> String {
+    match ty {
+        Type::List(_) => "list".into(),
+        Type::Map(..) => "map".into(),
+        Type::Optional(_) => "optional_type".into(),
+        Type::Type(_) => "type".into(),
+        Type::Null => "null_type".into(),
+        Type::Timestamp => "google.protobuf.Timestamp".into(),
+        Type::Duration => "google.protobuf.Duration".into(),
+        other => other.to_string(),
+    }
+}
+
+fn refusal(verb: char, given: impl std::fmt::Display) -> String {
+    let what = match verb {
+        's' => {
+            "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps"
+        }
+        'd' => "decimal clause can only be used on integers",
+        'f' => "fixed-point clause can only be used on doubles",
+        'e' => "scientific clause can only be used on doubles",
+        'b' => "only integers and bools can be formatted as binary",
+        'o' => "octal clause can only be used on integers",
+        _ => "only integers, byte buffers, and strings can be formatted as hex",
+    };
+    format!("error during formatting: {what}, was given {given}")
+}
+
+fn format(pattern: &str, list: &List<'_>) -> Result<String, EvalError> {
+    let mut out = String::with_capacity(pattern.len());
+    let mut place = 0;
+    for piece in pieces(pattern)? {
+        match piece {
+            Piece::Text(text) => out.push_str(&text),
+            Piece::Clause(verb, precision) => {
+                if place >= list.len() {
+                    return Err(bad(&format!("index {place} out of range")));
+                }
+                out.push_str(&one(verb, precision, &list.get(place)?)?);
+                place += 1;
+            }
+        }
     }
     Ok(out)
 }
@@ -64,45 +151,34 @@ fn precision(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Result<Opt
 }
 
 fn one(verb: char, precision: Option<usize>, value: &Value<'_>) -> Result<String, EvalError> {
-    let refuse =
-        |what: &str| Err(bad(&format!("error during formatting: {what}, was given {}", value.type_name())));
     let places = precision.unwrap_or(DEFAULT_PRECISION);
-    match (verb, value) {
-        ('s', _) => plain(value),
-        ('d', Value::Int(number)) => Ok(number.to_string()),
-        ('d', Value::Uint(number)) => Ok(number.to_string()),
-        ('d', _) => refuse("decimal clause can only be used on integers"),
-        ('f', _) => match number(value) {
-            Some(number) if number.is_finite() => Ok(format!("{number:.places$}")),
-            Some(number) => Ok(special(number)),
-            None => refuse("fixed-point clause can only be used on doubles"),
-        },
-        ('e', _) => match number(value) {
-            Some(number) if number.is_finite() => Ok(scientific(number, places)),
-            Some(number) => Ok(special(number)),
-            None => refuse("scientific clause can only be used on doubles"),
-        },
-        ('b', Value::Int(number)) => Ok(signed(*number, |magnitude| format!("{magnitude:b}"))),
-        ('b', Value::Uint(number)) => Ok(format!("{number:b}")),
-        ('b', Value::Bool(truth)) => Ok(u8::from(*truth).to_string()),
-        ('b', _) => refuse("only integers and bools can be formatted as binary"),
-        ('x', Value::Int(number)) => Ok(signed(*number, |magnitude| format!("{magnitude:x}"))),
-        ('X', Value::Int(number)) => Ok(signed(*number, |magnitude| format!("{magnitude:X}"))),
-        ('x', Value::Uint(number)) => Ok(format!("{number:x}")),
-        ('X', Value::Uint(number)) => Ok(format!("{number:X}")),
-        ('x', Value::String(text)) => Ok(text.bytes().map(|byte| format!("{byte:02x}")).collect()),
-        ('X', Value::String(text)) => Ok(text.bytes().map(|byte| format!("{byte:02X}")).collect()),
-        ('x', Value::Bytes(bytes)) => Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
-        ('X', Value::Bytes(bytes)) => Ok(bytes.iter().map(|byte| format!("{byte:02X}")).collect()),
-        ('x' | 'X', _) => refuse("only integers, byte buffers, and strings can be formatted as hex"),
-        ('o', Value::Int(number)) => Ok(signed(*number, |magnitude| format!("{magnitude:o}"))),
-        ('o', Value::Uint(number)) => Ok(format!("{number:o}")),
-        ('o', _) => refuse("octal clause can only be used on integers"),
-        (other, _) => Err(bad(&format!(
-            "could not parse formatting clause: unrecognized formatting clause {:?}",
-            other.to_string()
-        ))),
-    }
+    let text = match (verb, value) {
+        ('s', _) => return plain(value),
+        ('d', Value::Int(number)) => Some(number.to_string()),
+        ('d', Value::Uint(number)) => Some(number.to_string()),
+        ('f', _) => number(value).map(|number| match number.is_finite() {
+            true => format!("{number:.places$}"),
+            false => special(number),
+        }),
+        ('e', _) => {
+            number(value).map(|number| if number.is_finite() { scientific(number) } else { special(number) })
+        }
+        ('b', Value::Int(number)) => Some(signed(*number, |magnitude| format!("{magnitude:b}"))),
+        ('b', Value::Uint(number)) => Some(format!("{number:b}")),
+        ('b', Value::Bool(truth)) => Some(u8::from(*truth).to_string()),
+        ('x', Value::Int(number)) => Some(signed(*number, |magnitude| format!("{magnitude:x}"))),
+        ('X', Value::Int(number)) => Some(signed(*number, |magnitude| format!("{magnitude:X}"))),
+        ('x', Value::Uint(number)) => Some(format!("{number:x}")),
+        ('X', Value::Uint(number)) => Some(format!("{number:X}")),
+        ('x', Value::String(text)) => Some(text.bytes().map(|byte| format!("{byte:02x}")).collect()),
+        ('X', Value::String(text)) => Some(text.bytes().map(|byte| format!("{byte:02X}")).collect()),
+        ('x', Value::Bytes(bytes)) => Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
+        ('X', Value::Bytes(bytes)) => Some(bytes.iter().map(|byte| format!("{byte:02X}")).collect()),
+        ('o', Value::Int(number)) => Some(signed(*number, |magnitude| format!("{magnitude:o}"))),
+        ('o', Value::Uint(number)) => Some(format!("{number:o}")),
+        _ => None,
+    };
+    text.ok_or_else(|| bad(&refusal(verb, value.type_name())))
 }
 
 fn number(value: &Value<'_>) -> Option<f64> {
@@ -128,14 +204,24 @@ fn special(number: f64) -> String {
     }
 }
 
-fn scientific(number: f64, places: usize) -> String {
-    let text = format!("{number:.places$e}");
+/// As upstream's printer for people writes it: `1.234500×10⁰³`, always with six decimals.
+fn scientific(number: f64) -> String {
+    let text = format!("{number:.DEFAULT_PRECISION$e}");
     let Some((digits, exponent)) = text.split_once('e') else { return text };
     let (sign, exponent) = match exponent.strip_prefix('-') {
-        Some(exponent) => ('-', exponent),
-        None => ('+', exponent),
+        Some(exponent) => ("⁻", exponent),
+        None => ("", exponent),
     };
-    format!("{digits}e{sign}{exponent:0>2}")
+    let raised = format!("{exponent:0>2}")
+        .chars()
+        .map(|digit| match digit {
+            '1' => '¹',
+            '2' => '²',
+            '3' => '³',
+            other => char::from_u32(0x2070 + other.to_digit(10).unwrap_or(0)).unwrap_or(other),
+        })
+        .collect::<String>();
+    format!("{digits}×10{sign}{raised}")
 }
 
 fn signed(number: i64, digits: impl Fn(u64) -> String) -> String {
@@ -152,14 +238,11 @@ fn plain(value: &Value<'_>) -> Result<String, EvalError> {
         Value::Uint(number) => Ok(number.to_string()),
         Value::Double(number) => Ok(convert::double_text(*number)),
         Value::Bytes(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
-        Value::Timestamp(at) => Ok(time::format_timestamp(at)),
+        Value::Timestamp(at) => Ok(at.to_string()),
         Value::Duration(nanos) => Ok(time::format_duration(*nanos)),
         Value::List(list) => list_text(list),
         Value::Map(map) => map_text(map),
-        other => Err(bad(&format!(
-            "error during formatting: string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given {}",
-            other.type_name()
-        ))),
+        other => Err(bad(&refusal('s', other.type_name()))),
     }
 }
 

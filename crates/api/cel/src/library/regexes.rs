@@ -56,11 +56,29 @@ thread_local! {
 
 pub(crate) fn compile(pattern: &str) -> Result<Regex, EvalError> {
     let built = regex::RegexBuilder::new(pattern).size_limit(MAX_COMPILED_BYTES).build();
-    built.map_err(|error| {
-        let why = error.to_string();
-        let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        EvalError::function(format!("error parsing regexp: {why}: `{pattern}`"))
-    })
+    built.map_err(|error| EvalError::function(format!("error parsing regexp: {}", reason(&error, pattern))))
+}
+
+/// The commonest mistakes in the words that users of Go know.
+fn reason(error: &regex::Error, pattern: &str) -> String {
+    let text = error.to_string();
+    let why = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
+    match why {
+        "unclosed group" => format!("missing closing ): `{pattern}`"),
+        "unopened group" => format!("unexpected ): `{pattern}`"),
+        "unclosed character class" => {
+            let open = pattern.rfind('[').unwrap_or(0);
+            format!("missing closing ]: `{}`", &pattern[open..])
+        }
+        "repetition operator missing expression" => {
+            let operator = pattern.find(['*', '+', '?']).map_or("", |at| &pattern[at..=at]);
+            format!("missing argument to repetition operator: `{operator}`")
+        }
+        "incomplete escape sequence, reached end of pattern prematurely" => {
+            "trailing backslash at end of expression: ``".into()
+        }
+        other => format!("{other}: `{pattern}`"),
+    }
 }
 
 fn with<'a>(pattern: &str, use_it: impl FnOnce(&Regex) -> Value<'a>) -> Result<Value<'a>, EvalError> {

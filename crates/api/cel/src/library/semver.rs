@@ -71,7 +71,7 @@ fn normalize(text: &str) -> Result<String, String> {
     Ok(parts.join("."))
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Semver {
     numbers: [u64; 3],
     pre: Vec<Pre>,
@@ -121,6 +121,15 @@ impl Semver {
         })
     }
 }
+
+/// What was built does not count.
+impl PartialEq for Semver {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp_precedence(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Semver {}
 
 fn number(text: &str, which: &str) -> Result<u64, String> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -153,12 +153,14 @@ fn chars_before(text: &str, byte: usize) -> i64 {
 }
 
 fn index_of<'a>(text: &str, part: &str, from: i64) -> Result<Value<'a>, EvalError> {
-    let length = text.chars().count() as i64;
-    if part.is_empty() {
-        return if from < 0 || from > length { Err(out_of_range(from)) } else { Ok(Value::Int(from)) };
-    }
-    if from < 0 || from > length {
+    if from < 0 {
         return Err(out_of_range(from));
+    }
+    if from > text.chars().count() as i64 {
+        return Ok(Value::Int(-1));
+    }
+    if part.is_empty() {
+        return Ok(Value::Int(from));
     }
     let start = byte_at(text, from);
     Ok(Value::Int(text[start..].find(part).map_or(-1, |found| chars_before(text, start + found))))
@@ -167,8 +169,11 @@ fn index_of<'a>(text: &str, part: &str, from: i64) -> Result<Value<'a>, EvalErro
 fn last_index_of<'a>(text: &str, part: &str, from: Option<i64>) -> Result<Value<'a>, EvalError> {
     let length = text.chars().count() as i64;
     let from = from.unwrap_or(length);
-    if from < 0 || from > length {
+    if from < 0 {
         return Err(out_of_range(from));
+    }
+    if from > length {
+        return Ok(Value::Int(-1));
     }
     if part.is_empty() {
         return Ok(Value::Int(from));

@@ -1,12 +1,9 @@
 //! Timestamps and durations: how texts become them and back, and their parts.
 
-use jiff::civil::{Date, DateTime};
-use jiff::tz::{Offset, TimeZone};
-use jiff::{SignedDuration, Timestamp};
-
 use super::Fun;
 use crate::error::EvalError;
 use crate::value::Value;
+use crate::value::instant::{Instant, Parts};
 
 pub(crate) const SIGNATURES: &str = "
 getFullYear timestamp_to_year timestamp.() int
@@ -36,38 +33,40 @@ getMilliseconds duration_to_milliseconds duration.() int
 ";
 
 pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
-    ("getFullYear", |args| part(args, |at| i64::from(at.year()))),
-    ("getMonth", |args| part(args, |at| i64::from(at.month()) - 1)),
-    ("getDayOfYear", |args| part(args, |at| i64::from(at.day_of_year()) - 1)),
-    ("getDayOfMonth", |args| part(args, |at| i64::from(at.day()) - 1)),
-    ("getDate", |args| part(args, |at| i64::from(at.day()))),
-    ("getDayOfWeek", |args| part(args, |at| i64::from(at.weekday().to_sunday_zero_offset()))),
-    ("getHours", |args| part_or_whole(args, |at| i64::from(at.hour()), 3_600 * SECOND)),
-    ("getMinutes", |args| part_or_whole(args, |at| i64::from(at.minute()), 60 * SECOND)),
-    ("getSeconds", |args| part_or_whole(args, |at| i64::from(at.second()), SECOND)),
-    ("getMilliseconds", |args| part_or_whole(args, |at| i64::from(at.millisecond()), SECOND / 1_000)),
+    ("getFullYear", |args| part(args, |at| at.year)),
+    ("getMonth", |args| part(args, |at| i64::from(at.month) - 1)),
+    ("getDayOfYear", |args| part(args, |at| i64::from(at.day_of_year))),
+    ("getDayOfMonth", |args| part(args, |at| i64::from(at.day) - 1)),
+    ("getDate", |args| part(args, |at| i64::from(at.day))),
+    ("getDayOfWeek", |args| part(args, |at| i64::from(at.weekday))),
+    ("getHours", |args| part_or_whole(args, |at| i64::from(at.hour), 3_600 * SECOND)),
+    ("getMinutes", |args| part_or_whole(args, |at| i64::from(at.minute), 60 * SECOND)),
+    ("getSeconds", |args| part_or_whole(args, |at| i64::from(at.second), SECOND)),
+    ("getMilliseconds", |args| match args {
+        [Value::Duration(nanos)] => Ok(Value::Int(nanos / (SECOND / 1_000))),
+        [Value::Timestamp(time), ..] => Ok(Value::Int(time.millis())),
+        _ => Err(EvalError::NoSuchOverload),
+    }),
 ];
 
 pub(crate) const SECOND: i64 = 1_000_000_000;
-const FIRST_SECOND: i64 = -62_135_596_800;
-const LAST_SECOND: i64 = 253_402_300_799;
 
-fn part<'a>(args: &[Value<'a>], of: impl Fn(DateTime) -> i64) -> Result<Value<'a>, EvalError> {
+fn part<'a>(args: &[Value<'a>], of: impl Fn(Parts) -> i64) -> Result<Value<'a>, EvalError> {
     let (Value::Timestamp(time), zone) = (super::first(args)?, args.get(1)) else {
         return Err(EvalError::NoSuchOverload);
     };
-    let zone = match zone {
-        None => TimeZone::UTC,
-        Some(Value::String(name)) => time_zone(name)?,
+    let offset = match zone {
+        None => 0,
+        Some(Value::String(name)) => offset_of(name)?,
         Some(_) => return Err(EvalError::NoSuchOverload),
     };
-    Ok(Value::Int(of(zone.to_datetime(*time))))
+    Ok(Value::Int(of(time.parts(offset))))
 }
 
 /// Of a timestamp the part; of a duration all of it, in that unit.
 fn part_or_whole<'a>(
     args: &[Value<'a>],
-    of: impl Fn(DateTime) -> i64,
+    of: impl Fn(Parts) -> i64,
     unit: i64,
 ) -> Result<Value<'a>, EvalError> {
     match args {
@@ -76,69 +75,35 @@ fn part_or_whole<'a>(
     }
 }
 
-/// `UTC`, `+02:00`, `-8:30`, or a name that the machine's zone files know.
-fn time_zone(name: &str) -> Result<TimeZone, EvalError> {
+/// `UTC`, `+02:00`, `-8:30`. Zones by other names are not known here: this crate reads no files.
+fn offset_of(name: &str) -> Result<i32, EvalError> {
     let unknown = || EvalError::function(format!("unknown time zone {name}"));
-    let Some((hours, minutes)) = name.split_once(':') else {
-        return if name.is_empty() || name == "UTC" {
-            Ok(TimeZone::UTC)
-        } else {
-            TimeZone::get(name).map_err(|_| unknown())
-        };
-    };
+    if name.is_empty() || name == "UTC" {
+        return Ok(0);
+    }
+    let (hours, minutes) = name.split_once(':').ok_or_else(unknown)?;
     let (hours, minutes): (i32, i32) = hours.parse().ok().zip(minutes.parse().ok()).ok_or_else(unknown)?;
+    if hours.abs() > 24 || !(0..60).contains(&minutes) {
+        return Err(unknown());
+    }
     let sign = if name.starts_with('-') { -1 } else { 1 };
-    let seconds = sign * (hours.abs() * 3600 + minutes * 60);
-    Offset::from_seconds(seconds).map(TimeZone::fixed).map_err(|_| unknown())
+    Ok(sign * (hours.abs() * 3600 + minutes * 60))
 }
 
-/// Within the years that the language knows.
-pub(crate) fn in_range(time: Timestamp) -> Result<Value<'static>, EvalError> {
-    if (FIRST_SECOND..=LAST_SECOND).contains(&time.as_second()) {
-        Ok(Value::Timestamp(time))
-    } else {
-        Err(EvalError::Overflow("timestamp"))
-    }
+fn in_range(time: Option<Instant>) -> Result<Value<'static>, EvalError> {
+    time.map(Value::Timestamp).ok_or(EvalError::Overflow("timestamp"))
 }
 
 pub(crate) fn from_seconds(seconds: i64) -> Result<Value<'static>, EvalError> {
-    Timestamp::from_second(seconds).map_err(|_| EvalError::Overflow("timestamp")).and_then(in_range)
+    in_range(Instant::new(seconds, 0, 0))
 }
 
-pub(crate) fn add(time: Timestamp, nanos: i64) -> Result<Value<'static>, EvalError> {
-    let moved = time.checked_add(SignedDuration::from_nanos(nanos));
-    moved.map_err(|_| EvalError::Overflow("timestamp")).and_then(in_range)
+pub(crate) fn add(time: Instant, nanos: i64) -> Result<Value<'static>, EvalError> {
+    in_range(time.plus(i128::from(nanos)))
 }
 
-pub(crate) fn between(later: Timestamp, earlier: Timestamp) -> Result<Value<'static>, EvalError> {
-    let nanos = later.as_nanosecond() - earlier.as_nanosecond();
-    i64::try_from(nanos).map(Value::Duration).map_err(|_| EvalError::Overflow("duration"))
-}
-
-/// RFC 3339 only, as Go reads it.
-pub(crate) fn parse_timestamp(text: &str) -> Option<Timestamp> {
-    let bytes = text.as_bytes();
-    let shaped = bytes.len() >= 20
-        && [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')]
-            .iter()
-            .all(|&(at, wanted)| bytes[at] == wanted)
-        && (bytes.ends_with(b"Z") || bytes.len() >= 25 && matches!(bytes[bytes.len() - 6], b'+' | b'-'));
-    if shaped { text.parse().ok() } else { None }
-}
-
-/// As schemas of the format `date` allow.
-pub(crate) fn parse_date(text: &str) -> Option<Timestamp> {
-    let date: Date = if text.len() == 10 { text.parse().ok()? } else { return None };
-    TimeZone::UTC.to_timestamp(date.at(0, 0, 0, 0)).ok()
-}
-
-/// As schemas of the format `date-time` allow: also a space or a small `t`, and no zone at all.
-pub(crate) fn parse_date_time(text: &str) -> Option<Timestamp> {
-    if text.is_empty() {
-        return Timestamp::from_second(0).ok();
-    }
-    let regular = text.to_ascii_uppercase().replacen(' ', "T", 1);
-    parse_timestamp(&regular).or_else(|| TimeZone::UTC.to_timestamp(regular.parse::<DateTime>().ok()?).ok())
+pub(crate) fn between(later: Instant, earlier: Instant) -> Result<Value<'static>, EvalError> {
+    i64::try_from(later.since(&earlier)).map(Value::Duration).map_err(|_| EvalError::Overflow("integer"))
 }
 
 /// As schemas of the format `duration` allow: Go's form, and words such as `3 days`.
@@ -205,10 +170,6 @@ pub(crate) fn parse_duration(text: &str) -> Option<i64> {
         rest = next;
     }
     i64::try_from(if negative { -total } else { total }).ok()
-}
-
-pub(crate) fn format_timestamp(time: &Timestamp) -> String {
-    time.to_string()
 }
 
 /// Seconds with as many decimals as needed: `1.5s`.

@@ -99,10 +99,6 @@ impl Url {
         if scheme.is_empty() && !rest.starts_with('/') {
             return fail("invalid URI for request");
         }
-        if !scheme.is_empty() && !rest.starts_with('/') {
-            // `mailto:x`: ParseRequestURI takes no such opaque URL.
-            return fail("invalid URI for request");
-        }
         let (rest, fragment) = match rest.split_once('#') {
             Some((rest, fragment)) => (rest, Some(fragment.to_owned())),
             None => (rest, None),
@@ -159,6 +155,7 @@ impl Url {
         })
     }
 
+    /// Written back as one text.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         if !self.scheme.is_empty() {

@@ -126,7 +126,9 @@ impl Lexer<'_> {
                 return Ok(Token::Symbol(symbol));
             }
         }
-        Err(self.at + 1)
+        // Of a symbol of two characters, the one that does not fit is passed over as well.
+        let half = matches!(next, '=' | '&' | '|');
+        Err((self.at + 1 + usize::from(half)).min(self.chars.len()))
     }
 
     fn quoted(&mut self) -> Result<Token, usize> {
@@ -183,6 +185,24 @@ impl Lexer<'_> {
         Token::Int(text)
     }
 
+    /// How long the escape here is, or how far it could be read.
+    fn escape(&self) -> Result<usize, usize> {
+        let digits = |from: usize, count: usize, radix: u32| match (from..from + count)
+            .find(|ahead| !self.peek(*ahead).is_digit(radix))
+        {
+            Some(wrong) => Err(wrong + 1),
+            None => Ok(from + count),
+        };
+        match self.peek(1) {
+            'a' | 'b' | 'f' | 'n' | 'r' | 't' | 'v' | '"' | '\'' | '\\' | '?' | '`' => Ok(2),
+            'x' | 'X' => digits(2, 2, 16),
+            'u' => digits(2, 4, 16),
+            'U' => digits(2, 8, 16),
+            '0'..='3' => digits(1, 3, 8),
+            _ => Err(2),
+        }
+    }
+
     /// `None` if no string begins here.
     fn string(&mut self) -> Option<Result<Token, usize>> {
         let (mut ahead, mut raw, mut bytes) = (0, false, false);
@@ -204,7 +224,10 @@ impl Lexer<'_> {
                 return Some(Err(self.chars.len()));
             }
             match self.peek(0) {
-                '\\' if !raw => self.at += 2,
+                '\\' if !raw => match self.escape() {
+                    Ok(length) => self.at += length,
+                    Err(length) => return Some(Err((self.at + length).min(self.chars.len()))),
+                },
                 '\n' | '\r' if !triple => return Some(Err(self.at)),
                 next if next == quote && !triple => {
                     self.at += 1;

@@ -62,6 +62,7 @@ pub(super) fn member(
         (_, 1) => "argument is not an identifier",
         _ => "argument must be a simple name",
     };
+    let second_at = args.get(1).map_or(at, |arg| arg.at);
     let mut args = args.into_iter();
     let mut variable = || match args.next() {
         Some(Expr { kind: Kind::Ident(name), .. }) => Ok(name),
@@ -75,7 +76,7 @@ pub(super) fn member(
         Err(at) => return parser.fail(at, why),
     };
     if Some(&var) == var2.as_ref() {
-        return parser.fail(at, format!("duplicate variable name: {var}"));
+        return parser.fail(second_at, format!("duplicate variable name: {var}"));
     }
     let mut filter = if filtered { args.next() } else { None };
     let Some(mut body) = args.next() else { return parser.fail(at, why) };

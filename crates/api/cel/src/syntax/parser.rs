@@ -91,9 +91,18 @@ impl Parser<'_> {
         Err(Failed)
     }
 
+    /// Reports the token here. It is called extraneous if without it all would be well.
     fn unexpected<T>(&mut self, wanted: &str) -> Result<T, Failed> {
         let (at, found) = (self.at(), self.peek().text().to_owned());
-        self.fail(at, format!("Syntax error: mismatched input '{found}' expecting {wanted}"))
+        let after = self.tokens.get(self.next + 1).map(|placed| &placed.token);
+        let well = after.is_some_and(|after| match after {
+            Token::Symbol(symbol) => wanted.contains(&format!("'{symbol}'")),
+            Token::End | Token::Quoted(_) => false,
+            Token::Ident(word) if word == "in" => false,
+            _ => wanted.contains("IDENTIFIER"),
+        });
+        let kind = if well { "extraneous" } else { "mismatched" };
+        self.fail(at, format!("Syntax error: {kind} input '{found}' expecting {wanted}"))
     }
 
     fn expect(&mut self, symbol: &str) -> Result<usize, Failed> {
@@ -102,13 +111,22 @@ impl Parser<'_> {
             return Ok(at);
         }
         let (found, end) = (self.peek().text().to_owned(), *self.peek() == Token::End);
-        let missing = !end && matches!(symbol, ")" | "]" | "}");
-        let message = if missing {
-            format!("Syntax error: mismatched input '{found}' expecting '{symbol}'")
-        } else {
-            format!("Syntax error: missing '{symbol}' at '{found}'")
-        };
-        self.fail(at, message)
+        let begins =
+            matches!(self.peek(), Token::Int(_) | Token::Uint(_) | Token::Float(_) | Token::String(_))
+                || matches!(self.peek(), Token::Ident(word) if word != "in");
+        if end && symbol != ":" || begins && symbol == ":" {
+            return self.fail(at, format!("Syntax error: missing '{symbol}' at '{found}'"));
+        }
+        self.unexpected(&format!("'{symbol}'"))
+    }
+
+    /// The end of something whose parts are separated by commas.
+    fn close(&mut self, symbol: &str) -> Result<(), Failed> {
+        match (self.took(symbol), symbol) {
+            (true, _) => Ok(()),
+            (false, ")") => self.unexpected("')'"),
+            (false, _) => self.unexpected(&format!("{{'{symbol}', ','}}")),
+        }
     }
 
     pub(super) fn made(&mut self, at: usize, kind: Kind) -> Result<Expr, Failed> {
@@ -233,6 +251,9 @@ impl Parser<'_> {
                 expr = self.made(at, Kind::Select { operand: Box::new(expr), field: name, mode })?;
             } else if self.took("[") {
                 let name = if self.took("?") { "_[?_]" } else { "_[_]" };
+                if *self.peek() == Token::End || self.peek_symbol("]") {
+                    return self.unexpected(&BEGINNINGS.replace("'!', ", "'!', '?', "));
+                }
                 let index = self.expr()?;
                 self.expect("]")?;
                 expr = self.call(at, name, None, vec![expr, index])?;
@@ -255,7 +276,7 @@ impl Parser<'_> {
             Token::Quoted(_) => self.fail(at, "unsupported syntax: '`'"),
             other => {
                 self.next -= 1;
-                let found = other.text().to_owned();
+                let found = if other == Token::End { "" } else { other.text() };
                 self.fail(at, format!("Syntax error: no viable alternative at input '.{found}'"))
             }
         }
@@ -270,7 +291,7 @@ impl Parser<'_> {
             let colon = self.expect(":")?;
             fields.push(FieldInit { name: field, value: self.expr()?, optional, at: colon });
             if !self.took(",") {
-                self.expect("}")?;
+                self.close("}")?;
                 break;
             }
         }
@@ -282,10 +303,13 @@ impl Parser<'_> {
         if self.took(close) {
             return Ok(items);
         }
+        if *self.peek() == Token::End || self.peek_symbol(",") {
+            return self.unexpected(&BEGINNINGS.replace("'(', ", &format!("'(', '{close}', ")));
+        }
         loop {
             items.push(self.expr()?);
             if !self.took(",") {
-                self.expect(close)?;
+                self.close(close)?;
                 return Ok(items);
             }
         }
@@ -344,9 +368,12 @@ impl Parser<'_> {
         let mut items = Vec::new();
         while !self.took("]") {
             let optional = self.took("?");
+            if self.peek_symbol(",") && !items.is_empty() {
+                return self.unexpected("']'");
+            }
             items.push(Item { value: self.expr()?, optional });
             if !self.took(",") {
-                self.expect("]")?;
+                self.close("]")?;
                 break;
             }
         }
@@ -361,7 +388,7 @@ impl Parser<'_> {
             self.expect(":")?;
             entries.push(Entry { key, value: self.expr()?, optional });
             if !self.took(",") {
-                self.expect("}")?;
+                self.close("}")?;
                 break;
             }
         }

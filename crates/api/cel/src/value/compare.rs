@@ -24,7 +24,9 @@ pub(crate) fn equal(left: &Value<'_>, right: &Value<'_>) -> Result<bool, EvalErr
             (None, None) => true,
             _ => false,
         },
-        (Value::Opaque(a), Value::Opaque(b)) => a.equal(b),
+        (Value::Opaque(a), Value::Opaque(b)) if a.type_name() == b.type_name() => a.equal(b),
+        // These types refuse to be compared with others.
+        (Value::Opaque(_), _) => return Err(EvalError::NoSuchOverload),
         _ => numbers(left, right) == Some(Ordering::Equal),
     })
 }
@@ -132,17 +134,7 @@ fn numbers(left: &Value<'_>, right: &Value<'_>) -> Option<Ordering> {
     }
 }
 
-/// Exact, also where the whole number is too large for a double to hold.
+/// As doubles, as upstream compares them, so that whole numbers beyond 2^53 can be equal to a double near them.
 fn double_and_whole(double: f64, whole: i128) -> Option<Ordering> {
-    if double.is_nan() {
-        return None;
-    }
-    if double.abs() >= 1e30 {
-        return Some(if double > 0.0 { Ordering::Greater } else { Ordering::Less });
-    }
-    let floor = double.floor();
-    Some(match (floor as i128).cmp(&whole) {
-        Ordering::Equal if double > floor => Ordering::Greater,
-        other => other,
-    })
+    double.partial_cmp(&(whole as f64))
 }

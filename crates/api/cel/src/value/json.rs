@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Number, Value as Json};
 
-use super::{List, Map, Text, Value};
+use super::{Instant, List, Map, Text, Value};
 use crate::decl::{Decl, Reading};
 use crate::error::EvalError;
 use crate::library::time;
@@ -99,10 +99,10 @@ fn read_text(text: &str, reading: Reading) -> Result<Value<'_>, EvalError> {
             Ok(bytes) => Ok(Value::Bytes(bytes.into())),
             Err(error) => Err(EvalError::Data(format!("Invalid byte formatted string {text}: {error}"))),
         },
-        Reading::Date => time::parse_date(text)
+        Reading::Date => Instant::parse_date(text)
             .map(Value::Timestamp)
             .ok_or_else(|| EvalError::Data(format!("Invalid date formatted string {text}"))),
-        Reading::DateTime => time::parse_date_time(text)
+        Reading::DateTime => Instant::parse(text, true)
             .map(Value::Timestamp)
             .ok_or_else(|| EvalError::Data(format!("Invalid date-time formatted string {text}"))),
         Reading::Duration => time::parse_schema_duration(text)
@@ -134,7 +134,7 @@ pub(crate) fn write(value: &Value<'_>) -> Result<Json, EvalError> {
         Value::Double(number) => Number::from_f64(*number).map(Json::Number).ok_or_else(|| no_form(value))?,
         Value::String(text) => Json::from(&**text),
         Value::Bytes(bytes) => Json::from(STANDARD.encode(bytes)),
-        Value::Timestamp(time) => Json::from(time::format_timestamp(time)),
+        Value::Timestamp(time) => Json::from(time.to_string()),
         Value::Duration(nanos) => Json::from(time::format_duration(*nanos)),
         Value::List(List::Json(items, None)) => Json::Array(items.to_vec()),
         Value::List(list) => {

@@ -18,6 +18,7 @@ pub(crate) struct Connection {
     sender: SendRequest<Full<Bytes>>,
     host: String,
     token: Option<String>,
+    accept: &'static str,
 }
 
 impl Connection {
@@ -32,7 +33,7 @@ impl Connection {
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
         // Ends by itself when the sender is dropped; a failure shows in the next request.
         tokio::spawn(connection);
-        Ok(Self { sender, host: address, token: target.token.clone() })
+        Ok(Self { sender, host: address, token: target.token.clone(), accept: target.accept })
     }
 
     pub(crate) async fn send(
@@ -47,7 +48,7 @@ impl Connection {
             .uri(path)
             .header("host", &self.host)
             .header("user-agent", "kedge-bench")
-            .header("accept", "application/json");
+            .header("accept", self.accept);
         if !body.is_empty() {
             request = request.header("content-type", content_type);
         }
@@ -82,6 +83,7 @@ impl Connection {
     }
 
     pub(crate) async fn json(&mut self, path: &str) -> Result<serde_json::Value, BenchError> {
+        self.accept = "application/json";
         let answer = self.send(Method::GET, path, "", Bytes::new()).await?;
         let body = answer.into_body().collect().await?.to_bytes();
         serde_json::from_slice(&body).map_err(|source| BenchError::Json {

@@ -19,6 +19,8 @@ pub(crate) struct Target {
     pub(crate) port: u16,
     pub(crate) tls: Arc<ClientConfig>,
     pub(crate) token: Option<String>,
+    /// In which form answers are wanted.
+    pub(crate) accept: &'static str,
 }
 
 impl Target {
@@ -45,7 +47,17 @@ impl Target {
             port,
             tls: Arc::new(tls(path, cluster, user)?),
             token: user["token"].as_str().map(str::to_owned),
+            accept: "application/json",
         })
+    }
+
+    /// The same server, asked for protobuf.
+    pub(crate) fn in_protobuf(&self) -> Self {
+        Self { accept: "application/vnd.kubernetes.protobuf", ..self.clone() }
+    }
+
+    pub(crate) fn is_json(&self) -> bool {
+        self.accept == "application/json"
     }
 }
 

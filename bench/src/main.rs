@@ -82,6 +82,9 @@ struct ApiArgs {
     /// Also report CPU and memory of this process
     #[arg(long)]
     server_pid: Option<u32>,
+    /// Ask for answers in protobuf
+    #[arg(long)]
+    protobuf: bool,
     #[command(flatten)]
     size: Size,
     /// Which measures, in this order; all of them if none is named
@@ -104,6 +107,7 @@ async fn run(command: Command) -> Result<(), BenchError> {
     match command {
         Command::Api(args) => {
             let target = kubeconfig::Target::load(&args.kubeconfig)?;
+            let target = if args.protobuf { target.in_protobuf() } else { target };
             let api = measures::Api { target, size: args.size, server: args.server_pid };
             let all = if args.measures.is_empty() { measures::Measure::all() } else { args.measures };
             for measure in all {

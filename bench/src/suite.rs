@@ -4,6 +4,7 @@
 mod access;
 mod quota;
 mod server;
+mod wire;
 mod webhooks;
 
 use std::path::{Path, PathBuf};
@@ -152,6 +153,7 @@ async fn reads_and_watches(
                 got.push(ours.server_cpu_us_per_op.unwrap_or(0.0) / bare.server_cpu_us_per_op.unwrap_or(1.0));
             }
             table.at_most("GET, CPU per request ÷ bare server", median(&mut got), "×", 2.0);
+            wire::protobuf(&api, pods, table).await?;
             named("kedge", api.run(Measure::WatchFanout).await?);
             let late = named("kedge", api.run(Measure::WatchLatency).await?);
             table.at_most(

@@ -1,6 +1,7 @@
 //! Many watchers of one resource: does each get every event once and in order, how many a second, how late.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -19,7 +20,7 @@ use crate::report::Line;
 
 impl Api {
     pub(super) async fn watch_fanout(&self, watchers: usize, events: usize) -> Result<Line, BenchError> {
-        let run = format!("fan-{}", std::process::id());
+        let run = fresh("fan");
         let watching = self.start_watchers(watchers, events, &run).await?;
         let before = self.server.map(process::cost);
         let start = Instant::now();
@@ -54,7 +55,7 @@ impl Api {
         rate: u32,
         events: usize,
     ) -> Result<Line, BenchError> {
-        let run = format!("late-{}", std::process::id());
+        let run = fresh("late");
         let watching = self.start_watchers(watchers, events, &run).await?;
         let mut connection = Connection::open(&self.target).await?;
         let mut tick = tokio::time::interval(Duration::from_secs(1) / rate);
@@ -105,7 +106,8 @@ impl Api {
         let list =
             connection.json(&format!("{NAMESPACE}/configmaps?fieldSelector=metadata.name%3Dnone")).await?;
         let from = list["metadata"]["resourceVersion"].as_str().unwrap_or("0").to_owned();
-        let marker: Arc<str> = format!("\"name\":\"{run}-").into();
+        let marker: Arc<str> = format!("{run}-").into();
+        let json = self.target.is_json();
         let mut watching = Vec::new();
         for _ in 0..watchers {
             let mut connection = Connection::open(&self.target).await?;
@@ -113,13 +115,19 @@ impl Api {
             let body = connection.send(Method::GET, &path, "", Bytes::new()).await?.into_body();
             let marker = marker.clone();
             watching.push(tokio::spawn(async move {
-                let seen = read_events(body, events, &marker).await;
+                let seen = read_events(body, events, &marker, json).await;
                 drop(connection);
                 seen
             }));
         }
         Ok(watching)
     }
+}
+
+/// A name that no run before has used.
+fn fresh(name: &str) -> String {
+    static RUNS: AtomicUsize = AtomicUsize::new(0);
+    format!("{name}-{}-{}", std::process::id(), RUNS.fetch_add(1, Ordering::Relaxed))
 }
 
 type Watcher = JoinHandle<Result<Vec<(u32, Instant)>, BenchError>>;
@@ -136,6 +144,7 @@ async fn read_events(
     mut body: Incoming,
     wanted: usize,
     marker: &str,
+    json: bool,
 ) -> Result<Vec<(u32, Instant)>, BenchError> {
     let mut seen = Vec::with_capacity(wanted);
     let mut rest: Vec<u8> = Vec::new();
@@ -145,12 +154,23 @@ async fn read_events(
         };
         let now = Instant::now();
         rest.extend_from_slice(frame?.data_ref().map(|data| &data[..]).unwrap_or_default());
-        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-            let line = String::from_utf8_lossy(&rest[..end]).into_owned();
-            rest.drain(..=end);
-            let digits = line.split(marker).nth(1).and_then(|rest| rest.split('"').next());
-            seen.extend(digits.and_then(|digits| digits.parse().ok()).map(|number: u32| (number, now)));
+        while let Some(end) = event_end(&rest, json) {
+            let event = String::from_utf8_lossy(&rest[..end]).into_owned();
+            rest.drain(..end);
+            // The name comes first of what holds it.
+            let digits = event.split(marker).nth(1).unwrap_or_default();
+            let digits: String = digits.chars().take_while(char::is_ascii_digit).collect();
+            seen.extend(digits.parse().ok().map(|number: u32| (number, now)));
         }
     }
     Ok(seen)
+}
+
+/// Where the first event ends, if it is here in full: at a line's end, or by its length in protobuf.
+fn event_end(bytes: &[u8], json: bool) -> Option<usize> {
+    if json {
+        return bytes.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
+    }
+    let length = u32::from_be_bytes(bytes.get(..4)?.try_into().ok()?) as usize;
+    (bytes.len() >= 4 + length).then_some(4 + length)
 }

@@ -93,7 +93,8 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     }
     let pki = Pki::open(&pki, &settings, listen, clock.clone())?;
     let registry = Registry::start(store.clone(), clock.clone(), registry_options(&settings, listen, gates(&store))).await?;
-    let policies = tokio::spawn(keep_checked(registry.clone()));
+    let controls = settings.no_controllers != Some(true);
+    let policies = controls.then(|| tokio::spawn(keep_checked(registry.clone())));
     let mut options = http_options(&settings, &pki, listen, files)?;
     let audit = audit(&settings, clock.clone())?;
     options.audit = audit.clone();
@@ -106,20 +107,14 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
 
     admin.write(&pki)?;
     tracing::info!("kedge is ready at {server}; kubeconfig: {}", admin.shown());
-    let control = match settings.no_controllers {
-        Some(true) => None,
-        _ => {
-            let upkeep = router.clone().upkeep(pki.authority.clone());
-            let control = control::run(router.clone(), clock);
-            Some(tokio::spawn(async move { drop(tokio::join!(upkeep, control)) }))
-        }
-    };
+    let control = controls.then(|| {
+        let upkeep = router.clone().upkeep(pki.authority.clone());
+        let control = control::run(router.clone(), clock);
+        tokio::spawn(async move { drop(tokio::join!(upkeep, control)) })
+    });
     let renewals = tokio::spawn(async move { pki.keep_fresh(&admin).await });
     serve_until(listener, tls, router, &mut stop).await;
-    if let Some(control) = control {
-        control.abort();
-    }
-    policies.abort();
+    control.into_iter().chain(policies).for_each(|task| task.abort());
     renewals.abort();
     if !*signalled.borrow() && store.is_stopped() {
         return Err(ServerError::StoreStopped);

@@ -35,6 +35,9 @@ pub(crate) struct Settings {
     /// Run no node agent on this machine.
     #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     pub(crate) no_agent: Option<bool>,
+    /// Run no controllers: only the API with its store, for others to work on.
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    pub(crate) no_controllers: Option<bool>,
     /// `embedded`, or `etcd=URL,…` for several servers on one etcd [default: embedded].
     #[arg(long, value_name = "STORE")]
     pub(crate) store: Option<StoreChoice>,
@@ -169,6 +172,7 @@ impl Settings {
             listen: self.listen.or(file.listen),
             write_kubeconfig: self.write_kubeconfig.or(file.write_kubeconfig),
             no_agent: self.no_agent.or(file.no_agent),
+            no_controllers: self.no_controllers.or(file.no_controllers),
             store: self.store.or(file.store),
             node_name: self.node_name.or(file.node_name),
             cluster_cidr: list(self.cluster_cidr, file.cluster_cidr),

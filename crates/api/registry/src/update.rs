@@ -180,7 +180,6 @@ impl Registry {
         metadata::validate_update(new, old, &mut errors);
         let part = at.subresource.as_deref();
         subresource::signing::prepare(&at.kind, part, new, old, self.inner().clock.now());
-        subresource::signing::validate(&at.kind, part, new, old, &mut errors);
         match part {
             None => {
                 if self.inner().allocator.concerns(&at.kind) {
@@ -217,6 +216,7 @@ impl Registry {
                 subresource::validate(part, new, old, &mut errors);
             }
         }
+        subresource::signing::validate(&at.kind, part, new, old, &mut errors);
         if !errors.is_empty() {
             let name = at.name.as_deref().unwrap_or_default();
             return Err(Status::invalid(&at.kind, name, errors.into_causes()));

@@ -54,6 +54,10 @@ pub(crate) fn prepare(kind: &Kind, part: Option<&str>, new: &mut Value, old: &Va
         return;
     }
     let mut kept: Vec<Value> = conditions(new).to_vec();
+    if part == Some("approval") {
+        object::carry(object::as_map(new), old.get("status"), "status");
+        object::map_mut(new, "status").remove("conditions");
+    }
     if part == Some("status") {
         for answer in ANSWERS {
             let before = of_type(old, answer);
@@ -110,9 +114,7 @@ pub(crate) fn validate(kind: &Kind, part: Option<&str>, new: &Value, old: &Value
         return;
     }
     let path = status.child("certificate");
-    if part == Some("approval") {
-        errors.forbidden(&path, "updates may not set certificate content");
-    } else if !before.is_empty() {
+    if !before.is_empty() {
         errors.forbidden(&path, "updates may not modify existing certificate content");
     }
     let pem = STANDARD.decode(after).unwrap_or_default();

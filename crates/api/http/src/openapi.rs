@@ -1,7 +1,6 @@
 //! The API described for clients: OpenAPI v3, one document for each group and version, and v2 as JSON and protobuf.
 //! A document is made when somebody first asks for it and then kept compressed. Knows no sockets.
 
-mod described;
 mod enums;
 mod gnostic;
 mod operations;

@@ -7,7 +7,6 @@ use kedge_kinds::schema::{Field, ListType, ObjectType, Schemas, Shape};
 use kedge_kinds::{Kind, Rules, builtin};
 use serde_json::{Map, Value, json};
 
-use super::described::described;
 use super::enums::words;
 
 /// Which version of OpenAPI is written. They differ in where definitions lie and in unions, which v2 doesn't have.
@@ -194,9 +193,6 @@ impl<'k> Definitions<'k> {
 /// A field's shape with what merging needs to know of it.
 fn property(schemas: &Schemas, object: &ObjectType, field: &Field, style: Style) -> Value {
     let mut extra = Map::new();
-    if let Some(said) = described(&object.name, &field.name) {
-        extra.insert("description".to_owned(), said.into());
-    }
     if matches!(field.shape, Shape::List(_)) {
         match &field.list {
             // A list that says nothing is atomic.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::operations::{Operation, Path, paths};
 use super::parameters::Parameter;
 use super::schema::{Definitions, Style, reference};
-use super::v3::reason;
+use super::v3::{reason, strategic};
 use super::{info, write_map};
 
 pub(super) fn write(kinds: &[&Kind], out: &mut impl Write) -> io::Result<()> {
@@ -38,13 +38,16 @@ fn parameter(parameter: &Parameter) -> Value {
 
 fn operation(operation: &Operation) -> Value {
     let (group, version, kind) = &operation.gvk;
-    let consumes: &[&str] = if operation.is_patch() {
+    // kubectl sends a strategic patch wherever it is said to be understood.
+    let consumes: &[&str] = if operation.is_patch() && strategic(operation) {
         &[
             "application/json-patch+json",
             "application/merge-patch+json",
             "application/strategic-merge-patch+json",
             "application/apply-patch+yaml",
         ]
+    } else if operation.is_patch() {
+        &["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"]
     } else {
         &["*/*"]
     };

@@ -75,7 +75,7 @@ fn operation(operation: &Operation) -> Value {
 }
 
 /// Custom kinds know no strategic merge: their types have no such facts.
-fn strategic(operation: &Operation) -> bool {
+pub(super) fn strategic(operation: &Operation) -> bool {
     operation.answer.as_deref().is_some_and(|name| name.starts_with("io.k8s."))
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use kedge_admission::{Policies, Webhooks, keep_checked};
 use kedge_clock::Clock;
-use kedge_http::{FrontProxy, Audit, AuditError, AuditLog, Router, ServeError, StartError, Tls};
+use kedge_http::{Audit, AuditError, AuditLog, FrontProxy, Router, ServeError, StartError, Tls};
 use kedge_kinds::Status;
 use kedge_pki::{Authority, Leaf, Names, PkiError, Purpose, Serving};
 use kedge_reach::Reach;
@@ -56,7 +56,9 @@ pub(crate) enum ServerError {
     Serve(#[from] ServeError),
     #[error("cannot listen for signals")]
     Signals(#[source] io::Error),
-    #[error("the store has stopped for good, as the log says why; start the server again once its disk is well")]
+    #[error(
+        "the store has stopped for good, as the log says why; start the server again once its disk is well"
+    )]
     StoreStopped,
 }
 
@@ -92,7 +94,9 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
         );
     }
     let pki = Pki::open(&pki, &settings, listen, clock.clone())?;
-    let registry = Registry::start(store.clone(), clock.clone(), registry_options(&settings, listen, gates(&store))).await?;
+    let registry =
+        Registry::start(store.clone(), clock.clone(), registry_options(&settings, listen, gates(&store)))
+            .await?;
     let controls = settings.no_controllers != Some(true);
     let policies = controls.then(|| tokio::spawn(keep_checked(registry.clone())));
     let mut options = http_options(&settings, &pki, listen, files)?;
@@ -149,11 +153,7 @@ fn stop_signal() -> Result<watch::Receiver<bool>, ServerError> {
 }
 
 /// Turns true at a signal, or when the store takes no more writes: a server that can only refuse is better started again.
-fn or_store_stops(
-    mut signalled: watch::Receiver<bool>,
-    store: Store,
-    clock: Clock,
-) -> watch::Receiver<bool> {
+fn or_store_stops(mut signalled: watch::Receiver<bool>, store: Store, clock: Clock) -> watch::Receiver<bool> {
     let (turn, stop) = watch::channel(false);
     tokio::spawn(async move {
         loop {
@@ -209,7 +209,8 @@ pub(crate) async fn backup(file: &Path, data: &Path) -> Result<Backup, ServerErr
         return Err(ServerError::NoStore { folder });
     }
     let seal = secrets::seal(data, false)?;
-    let store = Store::open(&folder, kedge_store::Options { seal, ..kedge_store::Options::default() }).await?;
+    let store =
+        Store::open(&folder, kedge_store::Options { seal, ..kedge_store::Options::default() }).await?;
     let made = store.backup(file).await;
     store.close().await;
     Ok(made?)
@@ -249,7 +250,9 @@ fn registry_options(
         cluster_domain: domain(settings),
         api_address: address.map(|address| (address, listen.port())),
         gates,
-        event_ttl: settings.event_ttl.map_or(usual.event_ttl, |life| Some(life.0).filter(|life| !life.is_zero())),
+        event_ttl: settings
+            .event_ttl
+            .map_or(usual.event_ttl, |life| Some(life.0).filter(|life| !life.is_zero())),
         ..usual
     }
 }

@@ -1,8 +1,8 @@
 //! The one binary: picks a role and leaves it to that role. Knows no crate from the inside; `assemble` does.
 
 mod assemble;
-mod control;
 mod command;
+mod control;
 mod kubeconfig;
 mod limits;
 mod network;

@@ -65,7 +65,8 @@ impl Authority {
             .map_err(|error| PkiError::Verifier { why: error.to_string() })?;
         let begin = now.saturating_sub(CLOCK_SKEW).map_err(|_| moment())?;
         let counted = if lasts < SHORT { now } else { begin };
-        let root_ends = Timestamp::from_second(root.validity().not_after.timestamp()).map_err(|_| moment())?;
+        let root_ends =
+            Timestamp::from_second(root.validity().not_after.timestamp()).map_err(|_| moment())?;
         // Nothing that we sign outlives what vouches for it.
         let end = counted.saturating_add(lasts).map_err(|_| moment())?.min(root_ends);
 

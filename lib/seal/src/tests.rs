@@ -47,9 +47,14 @@ fn an_old_key_opens_until_it_is_dropped() {
 fn a_wrong_file_is_refused_by_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("keys");
-    for (text, line) in [("rubbish", 1), (&*format!("# ours\n{}\nzz", "0".repeat(64)), 3), (&"g".repeat(64), 1)] {
+    for (text, line) in
+        [("rubbish", 1), (&*format!("# ours\n{}\nzz", "0".repeat(64)), 3), (&"g".repeat(64), 1)]
+    {
         std::fs::write(&path, text).unwrap();
-        assert!(matches!(Keys::read(&path), Err(SealError::Line { line: found, .. }) if found == line), "{text}");
+        assert!(
+            matches!(Keys::read(&path), Err(SealError::Line { line: found, .. }) if found == line),
+            "{text}"
+        );
     }
     std::fs::write(&path, "\n# none\n").unwrap();
     assert!(matches!(Keys::read(&path), Err(SealError::Empty { .. })));

@@ -35,9 +35,7 @@ impl Access {
         match self.check(user, ask, fields) {
             Err(reason) => Decision { allowed: false, reason },
             Ok(()) if is_master(user) => Decision { allowed: true, reason: String::new() },
-            Ok(()) => {
-                Decision { allowed: true, reason: self.rbac.why(user, ask).unwrap_or_default() }
-            }
+            Ok(()) => Decision { allowed: true, reason: self.rbac.why(user, ask).unwrap_or_default() },
         }
     }
 

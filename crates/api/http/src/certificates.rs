@@ -72,8 +72,7 @@ fn answered(old: Option<&Value>, new: &Value) -> bool {
 /// Whether the user may do this for one signer, or for all of its domain.
 fn may(api: &Api, user: &User, verb: &str, signer: &str) -> bool {
     let asked = |name: &str| {
-        let what =
-            What::Resource { group: GROUP, resource: "signers", subresource: "", namespace: "", name };
+        let what = What::Resource { group: GROUP, resource: "signers", subresource: "", namespace: "", name };
         api.allows(user, &Ask { verb, what })
     };
     let domain = signer.split_once('/').map_or(signer, |(domain, _)| domain);

@@ -55,8 +55,7 @@ fn wanted(headers: &HeaderMap) -> Result<Option<User>, Status> {
     let name = headers.get("impersonate-user").map(text).transpose()?;
     let uid = headers.get("impersonate-uid").map(text).transpose()?;
     let groups = headers.get_all("impersonate-group").iter();
-    let groups: Vec<String> =
-        groups.map(|value| text(value).map(str::to_owned)).collect::<Result<_, _>>()?;
+    let groups: Vec<String> = groups.map(|value| text(value).map(str::to_owned)).collect::<Result<_, _>>()?;
     let mut user = User { uid: uid.unwrap_or("").to_owned(), groups, ..User::default() };
     for (key, value) in headers {
         let Some(key) = key.as_str().strip_prefix(EXTRA) else { continue };
@@ -65,7 +64,9 @@ fn wanted(headers: &HeaderMap) -> Result<Option<User>, Status> {
     }
     match name.filter(|name| !name.is_empty()) {
         Some(name) => Ok(Some(User { name: name.to_owned(), ..user })),
-        None if name.is_none() && uid.is_none() && user.groups.is_empty() && user.extra.is_empty() => Ok(None),
+        None if name.is_none() && uid.is_none() && user.groups.is_empty() && user.extra.is_empty() => {
+            Ok(None)
+        }
         None => {
             let asked = "impersonating groups, a UID or extra fields needs a user to impersonate as well";
             Err(Status::bad_request(asked))
@@ -191,8 +192,7 @@ impl Mode {
             let verb = named(&parts.method.as_str().to_ascii_lowercase());
             return api.allow(sender, &Ask { verb: &verb, what: What::Path(path) });
         };
-        let verb =
-            Verb::of(&parts.method, &place, query).ok_or_else(crate::verbs::method_not_allowed)?;
+        let verb = Verb::of(&parts.method, &place, query).ok_or_else(crate::verbs::method_not_allowed)?;
         let what = What::Resource {
             group: &place.group,
             resource: &place.resource,

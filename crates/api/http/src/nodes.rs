@@ -65,15 +65,15 @@ impl Nodes {
                 _ => no("can only get/update/patch this type"),
             },
             ("", "persistentvolumeclaims") => self.get(place, || self.used(Thing::Claim, place)),
-            ("", "persistentvolumes") => self.get(place, || {
-                place.related(self.graph.read().volume_is_used(place.name, place.node))
-            }),
+            ("", "persistentvolumes") => {
+                self.get(place, || place.related(self.graph.read().volume_is_used(place.name, place.node)))
+            }
             ("resource.k8s.io", "resourceclaims") => {
                 self.get(place, || self.used(Thing::ResourceClaim, place))
             }
-            ("storage.k8s.io", "volumeattachments") => self.get(place, || {
-                place.related(self.graph.read().attachment_is_of(place.name, place.node))
-            }),
+            ("storage.k8s.io", "volumeattachments") => {
+                self.get(place, || place.related(self.graph.read().attachment_is_of(place.name, place.node)))
+            }
             ("", "serviceaccounts") => self.account(place),
             ("coordination.k8s.io", "leases") => lease(place),
             ("storage.k8s.io", "csinodes") => own(place, "CSINode"),

@@ -24,8 +24,7 @@ pub(crate) enum Source {
     ClusterBindings,
 }
 
-const SOURCES: [Source; 4] =
-    [Source::Roles, Source::Bindings, Source::ClusterRoles, Source::ClusterBindings];
+const SOURCES: [Source; 4] = [Source::Roles, Source::Bindings, Source::ClusterRoles, Source::ClusterBindings];
 
 /// Where each of the above lies, in the same order.
 const PREFIXES: [&str; 4] = [

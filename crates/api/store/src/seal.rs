@@ -57,7 +57,12 @@ impl Sealer {
     }
 
     /// The value behind what stands on the disk.
-    pub(crate) fn read<'v>(&self, key: &str, stands: &'v [u8], sealed: bool) -> Result<Cow<'v, [u8]>, Damage> {
+    pub(crate) fn read<'v>(
+        &self,
+        key: &str,
+        stands: &'v [u8],
+        sealed: bool,
+    ) -> Result<Cow<'v, [u8]>, Damage> {
         if sealed { self.open(key, stands).map(Cow::Owned) } else { Ok(stands.into()) }
     }
 

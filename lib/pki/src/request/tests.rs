@@ -22,17 +22,19 @@ fn request(hosts: &[&str]) -> String {
 #[test]
 fn reads_whom_a_request_names() {
     let read = Request::parse(request(&["n1.example", "10.0.0.7"]).as_bytes()).unwrap();
-    assert_eq!((&*read.common_name, &*read.organizations), ("system:node:n1", &["system:nodes".to_owned()][..]));
+    assert_eq!(
+        (&*read.common_name, &*read.organizations),
+        ("system:node:n1", &["system:nodes".to_owned()][..])
+    );
     assert_eq!((read.dns_names, read.addresses), (vec!["n1.example".to_owned()], vec![vec![10, 0, 0, 7]]));
 }
 
 #[test]
 fn refuses_what_is_no_request_or_was_bent() {
     assert_eq!(Request::parse(b"rubbish"), Err(RequestError::NotPem));
-    let der = CertificateDer::from_pem_slice(
-        request(&[]).replace("CERTIFICATE REQUEST", "CERTIFICATE").as_bytes(),
-    )
-    .unwrap();
+    let der =
+        CertificateDer::from_pem_slice(request(&[]).replace("CERTIFICATE REQUEST", "CERTIFICATE").as_bytes())
+            .unwrap();
     let at = der.windows(14).position(|bytes| bytes == b"system:node:n1").unwrap();
     let mut bent = der.to_vec();
     bent[at + 13] = b'2';
@@ -55,10 +57,17 @@ fn what_is_signed_is_trusted_while_it_lasts() {
     assert!(read.extended_key_usage().unwrap().unwrap().value.client_auth && !read.is_ca());
     let clients = authority.clients().unwrap();
     let subject = clients.check(std::slice::from_ref(&der), now).unwrap();
-    assert_eq!((&*subject.common_name, subject.organizations), ("system:node:n1", vec!["system:nodes".to_owned()]));
+    assert_eq!(
+        (&*subject.common_name, subject.organizations),
+        ("system:node:n1", vec!["system:nodes".to_owned()])
+    );
     assert_eq!(subject.not_after, now + SignedDuration::from_hours(1));
     assert!(clients.check(&[der], now + SignedDuration::from_hours(2)).is_err());
     let ten_years = SignedDuration::from_hours(24 * 365 * 20);
     let long = authority.sign(&asked, &usages, ten_years, now).unwrap();
-    assert_eq!(crate::not_after(long.as_bytes()), crate::not_after(authority.pem().as_bytes()), "not beyond its root");
+    assert_eq!(
+        crate::not_after(long.as_bytes()),
+        crate::not_after(authority.pem().as_bytes()),
+        "not beyond its root"
+    );
 }

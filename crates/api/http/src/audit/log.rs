@@ -5,9 +5,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
-use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use kedge_clock::Clock;
@@ -43,7 +43,8 @@ pub(super) struct Writer {
 impl Writer {
     pub(super) fn start(log: AuditLog, clock: Clock) -> Result<Self, AuditError> {
         let path = log.path.clone();
-        let sink = Sink::open(log, clock).map_err(|source| AuditError::Open { path: path.clone(), source })?;
+        let sink =
+            Sink::open(log, clock).map_err(|source| AuditError::Open { path: path.clone(), source })?;
         let (queue, lines) = sync_channel(WAITING);
         let lost = Arc::new(AtomicU64::new(0));
         let told = lost.clone();
@@ -187,7 +188,9 @@ impl Sink {
             }
         };
         let kept = if self.log.max_backups == 0 { usize::MAX } else { self.log.max_backups };
-        for (_, path) in aside.iter().enumerate().filter(|(i, (at, _))| *i >= kept || *at < oldest).map(|(_, one)| one) {
+        for (_, path) in
+            aside.iter().enumerate().filter(|(i, (at, _))| *i >= kept || *at < oldest).map(|(_, one)| one)
+        {
             fs::remove_file(path)?;
         }
         Ok(())

@@ -121,12 +121,17 @@ impl Policy {
         }
         self.rules.iter().enumerate().find_map(|(i, rule)| {
             if !rule.urls.is_empty() && (!rule.resources.is_empty() || !rule.namespaces.is_empty()) {
-                return Some(format!("rules[{i}] cannot apply to both regular resources and non-resource URLs"));
+                return Some(format!(
+                    "rules[{i}] cannot apply to both regular resources and non-resource URLs"
+                ));
             }
-            let bad = rule.urls.iter().find(|url| {
-                *url != "*" && (!url.starts_with('/') || url[..url.len() - 1].contains('*'))
-            });
-            bad.map(|url| format!("rules[{i}].nonResourceURLs: {url:?} must begin with a '/' and may end with a '*'"))
+            let bad = rule
+                .urls
+                .iter()
+                .find(|url| *url != "*" && (!url.starts_with('/') || url[..url.len() - 1].contains('*')));
+            bad.map(|url| {
+                format!("rules[{i}].nonResourceURLs: {url:?} must begin with a '/' and may end with a '*'")
+            })
         })
     }
 

@@ -36,13 +36,53 @@ rules:
         ("another verb", "list", "", "endpoints", "", "", "", "", "Metadata RequestReceived"),
         ("a path", "get", "", "", "", "", "", "/apis/apps", "None RequestReceived"),
         ("another path", "get", "", "", "", "", "", "/healthz", "None"),
-        ("a named object", "update", "", "configmaps", "", "kube-system", "leader", "", "Request RequestReceived"),
+        (
+            "a named object",
+            "update",
+            "",
+            "configmaps",
+            "",
+            "kube-system",
+            "leader",
+            "",
+            "Request RequestReceived",
+        ),
         ("in another namespace", "update", "", "configmaps", "", "default", "leader", "", "None"),
         ("secrets", "get", "", "secrets", "", "default", "s", "", "Metadata RequestReceived ResponseStarted"),
-        ("any part of a pod", "get", "", "pods", "log", "default", "p", "", "Metadata RequestReceived ResponseStarted"),
+        (
+            "any part of a pod",
+            "get",
+            "",
+            "pods",
+            "log",
+            "default",
+            "p",
+            "",
+            "Metadata RequestReceived ResponseStarted",
+        ),
         ("a pod too", "get", "", "pods", "", "default", "p", "", "Metadata RequestReceived ResponseStarted"),
-        ("a part of anything", "get", "", "replicationcontrollers", "scale", "default", "r", "", "Metadata RequestReceived ResponseStarted"),
-        ("a whole group", "create", "apps", "deployments", "", "default", "d", "", "RequestResponse RequestReceived without managers"),
+        (
+            "a part of anything",
+            "get",
+            "",
+            "replicationcontrollers",
+            "scale",
+            "default",
+            "r",
+            "",
+            "Metadata RequestReceived ResponseStarted",
+        ),
+        (
+            "a whole group",
+            "create",
+            "apps",
+            "deployments",
+            "",
+            "default",
+            "d",
+            "",
+            "RequestResponse RequestReceived without managers",
+        ),
         ("no rule fits", "get", "batch", "jobs", "", "default", "j", "", "None"),
     ] {
         let deed = Deed { user: Some(&proxy), verb, group, resource, subresource, namespace, name, path };
@@ -111,7 +151,11 @@ rules:
         ("impersonate-group", "system:masters"),
         ("x-forwarded-for", "10.1.2.3"),
     ];
-    let made = send(&server.admin, request("POST", "/api/v1/namespaces/default/configmaps?fieldManager=x", &headers, map)).await;
+    let made = send(
+        &server.admin,
+        request("POST", "/api/v1/namespaces/default/configmaps?fieldManager=x", &headers, map),
+    )
+    .await;
     assert_eq!((made.code, &made.headers["audit-id"]), (201, &"my-own".parse().unwrap()));
     assert_eq!(call(&server.admin, "GET", "/version", "").await.code, 200);
     assert_eq!(call(&server.stranger, "GET", "/api/v1/nodes", "").await.code, 403);
@@ -125,8 +169,12 @@ rules:
             let text = |field: &str| line[field].as_str().unwrap_or("-").to_owned();
             format!(
                 "{} {} {} {} {} {}",
-                text("level"), text("stage"), text("verb"), text("requestURI"),
-                line["user"]["username"].as_str().unwrap_or("-"), line["responseStatus"]["code"],
+                text("level"),
+                text("stage"),
+                text("verb"),
+                text("requestURI"),
+                line["user"]["username"].as_str().unwrap_or("-"),
+                line["responseStatus"]["code"],
             )
         })
         .collect();
@@ -150,7 +198,10 @@ rules:
     assert_eq!(made["impersonatedUser"]["username"], "ann");
     assert_eq!(made["sourceIPs"], json!(["10.1.2.3"]));
     assert_eq!(made["userAgent"], "kubectl/1.36");
-    assert_eq!(made["objectRef"], json!({ "resource": "configmaps", "namespace": "default", "apiVersion": "v1" }));
+    assert_eq!(
+        made["objectRef"],
+        json!({ "resource": "configmaps", "namespace": "default", "apiVersion": "v1" })
+    );
     assert_eq!(made["requestObject"]["data"], json!({ "a": "b" }));
     assert_eq!(made["responseObject"]["data"], json!({ "a": "b" }));
     assert_eq!(made["responseObject"]["metadata"].get("managedFields"), None);
@@ -164,11 +215,17 @@ rules:
 #[tokio::test]
 async fn a_watch_is_over_when_nobody_listens_any_more() {
     let folder = tempfile::tempdir().unwrap();
-    let (server, audit) = recorded(folder.path(), "rules: [{level: Metadata, omitStages: [RequestReceived]}]").await;
+    let (server, audit) =
+        recorded(folder.path(), "rules: [{level: Metadata, omitStages: [RequestReceived]}]").await;
     let path = "/api/v1/namespaces/default/configmaps?watch=1";
-    let answer = tower::ServiceExt::oneshot(server.admin.clone(), request("GET", path, &[], "")).await.unwrap();
+    let answer =
+        tower::ServiceExt::oneshot(server.admin.clone(), request("GET", path, &[], "")).await.unwrap();
     let stages = async || -> Vec<String> {
-        lines(folder.path(), &audit).await.iter().map(|line| line["stage"].as_str().unwrap().to_owned()).collect()
+        lines(folder.path(), &audit)
+            .await
+            .iter()
+            .map(|line| line["stage"].as_str().unwrap().to_owned())
+            .collect()
     };
     assert_eq!(stages().await, ["ResponseStarted"]);
     drop(answer);
@@ -179,7 +236,8 @@ async fn a_watch_is_over_when_nobody_listens_any_more() {
 async fn a_large_log_is_put_aside_and_old_ones_go() {
     let folder = tempfile::tempdir().unwrap();
     let clock = kedge_clock::Clock::manual("2030-01-01T12:00:00Z".parse().unwrap());
-    let log = AuditLog { path: folder.path().join("audit.log"), max_megabytes: 1, max_backups: 2, max_days: 1 };
+    let log =
+        AuditLog { path: folder.path().join("audit.log"), max_megabytes: 1, max_backups: 2, max_days: 1 };
     let writer = super::Writer::start(log, clock.clone()).unwrap();
     let record = json!({ "text": "x".repeat(600 * 1024) });
     let names = || {

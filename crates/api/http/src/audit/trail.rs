@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use bytes::Bytes;
 use http::request::Parts;
 use jiff::Timestamp;
-use kedge_kinds::decode::{self, Media};
 use kedge_kinds::Status;
+use kedge_kinds::decode::{self, Media};
 use kedge_registry::gate::Remarks;
 use kedge_registry::{Decision, User};
 use serde_json::{Map, Value, json};
@@ -66,13 +66,7 @@ impl Audit {
         }
         let now = self.0.clock.now();
         set("requestReceivedTimestamp", moment(now));
-        Trail {
-            audit: self.clone(),
-            verdict: None,
-            record,
-            annotations: Map::new(),
-            remarks: None,
-        }
+        Trail { audit: self.clone(), verdict: None, record, annotations: Map::new(), remarks: None }
     }
 }
 
@@ -164,7 +158,12 @@ impl Trail {
     }
 
     /// The answer is there. If it goes on for a while, its end is recorded when it comes.
-    pub(crate) fn answered(mut self: Box<Self>, answer: &mut Answer, failure: Option<&Status>, panicked: bool) {
+    pub(crate) fn answered(
+        mut self: Box<Self>,
+        answer: &mut Answer,
+        failure: Option<&Status>,
+        panicked: bool,
+    ) {
         if self.verdict.is_none() {
             // Nobody knows who it was, so nobody's rules apply but everybody's.
             let (verb, uri) = (self.record["verb"].clone(), self.record["requestURI"].clone());

@@ -31,13 +31,21 @@ fn a_token_is_worth_what_its_secret_says() {
         ("for signing only", &[("usage-bootstrap-authentication", "false")], "0123456789abcdef", false),
         ("another's id", &[("token-id", "ghijkl")], "0123456789abcdef", false),
         ("a group beyond its own", &[("auth-extra-groups", "system:masters")], "0123456789abcdef", false),
-        ("a group that hides one", &[("auth-extra-groups", "system:bootstrappers:a,system:masters")], "0123456789abcdef", false),
+        (
+            "a group that hides one",
+            &[("auth-extra-groups", "system:bootstrappers:a,system:masters")],
+            "0123456789abcdef",
+            false,
+        ),
     ] {
         assert_eq!(judge(&secret(change), "abcdef", shown, now).is_some(), good, "{case}");
     }
     let user = judge(&secret(&[]), "abcdef", "0123456789abcdef", now).unwrap();
     assert_eq!(user.name, "system:bootstrap:abcdef");
-    assert_eq!(user.groups, ["system:bootstrappers", "system:bootstrappers:kedge:default", "system:authenticated"]);
+    assert_eq!(
+        user.groups,
+        ["system:bootstrappers", "system:bootstrappers:kedge:default", "system:authenticated"]
+    );
     let mut other = secret(&[]);
     other["type"] = "Opaque".into();
     assert_eq!(judge(&other, "abcdef", "0123456789abcdef", now), None);

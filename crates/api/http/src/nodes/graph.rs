@@ -160,7 +160,8 @@ impl Graph {
                 return;
             }
             let own = text(&reference["namespace"]);
-            let (namespace, name) = (if own.is_empty() { &namespace } else { &own }, text(&reference["name"]));
+            let (namespace, name) =
+                (if own.is_empty() { &namespace } else { &own }, text(&reference["name"]));
             secrets.push(format!("{namespace}/{name}"));
         });
         if let Some(file) = spec.get("azureFile") {

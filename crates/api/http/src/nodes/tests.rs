@@ -136,5 +136,8 @@ async fn a_node_has_its_own_objects_and_no_others() {
     }
     let impostor = user("system:node:n1", &["system:authenticated"]);
     let what = What::Resource { group: "", resource: "nodes", subresource: "", namespace: "", name: "n1" };
-    assert!(nodes.decide(&rbac, &impostor, &Ask { verb: "get", what }, "").is_none(), "not in the nodes' group");
+    assert!(
+        nodes.decide(&rbac, &impostor, &Ask { verb: "get", what }, "").is_none(),
+        "not in the nodes' group"
+    );
 }

@@ -268,7 +268,8 @@ impl Index {
             return;
         }
         let is_selected = |other: &ClusterRole| role.selects.iter().any(|one| one.matches(&other.labels));
-        let mut selected: Vec<_> = self.cluster_roles.iter().filter(|(_, other)| is_selected(other)).collect();
+        let mut selected: Vec<_> =
+            self.cluster_roles.iter().filter(|(_, other)| is_selected(other)).collect();
         selected.sort_by(|(one, _), (other, _)| one.cmp(other));
         for (name, other) in selected {
             if !visited.contains(name) {

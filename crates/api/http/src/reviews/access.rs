@@ -86,7 +86,8 @@ impl Selector {
             }
             (false, false) => {
                 let shown = format!("{:?}", self.raw_selector);
-                let why = format!("Invalid value: {shown}: may not specified at the same time as requirements");
+                let why =
+                    format!("Invalid value: {shown}: may not specified at the same time as requirements");
                 say("FieldValueInvalid", format!("{path}.rawSelector"), why);
             }
             _ => {}
@@ -102,8 +103,7 @@ impl Selector {
                     say(required, format!("{path}.values"), why.to_owned());
                 }
                 ("Exists" | "DoesNotExist", false) => {
-                    let why =
-                        "Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+                    let why = "Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
                     say(forbidden, format!("{path}.values"), why.to_owned());
                 }
                 _ => {}

@@ -61,7 +61,8 @@ pub(super) async fn token(
     for (field, own) in [("name", &name), ("namespace", &namespace)] {
         let given = object["metadata"][field].as_str().unwrap_or("");
         if !given.is_empty() && given != own {
-            let why = format!("Invalid value: {given:?}: must match the service account {field} if specified");
+            let why =
+                format!("Invalid value: {given:?}: must match the service account {field} if specified");
             return Err(invalid(&name, &format!("metadata.{field}"), &why));
         }
     }
@@ -126,7 +127,8 @@ async fn bind(api: &Api, account: &At, reference: &Reference, private: &mut Priv
         ("v1", "Secret") => "secrets",
         ("v1", "Node") => "nodes",
         (version, kind) => {
-            let message = format!("cannot bind token to object of type {}, Kind={kind}", group_version(version));
+            let message =
+                format!("cannot bind token to object of type {}, Kind={kind}", group_version(version));
             return Err(Status::bad_request(message));
         }
     };

@@ -53,13 +53,16 @@ async fn furnished() -> Server {
 #[tokio::test]
 async fn a_token_dies_with_what_it_is_bound_to() {
     let server = furnished().await;
-    for (kind, name, path) in [
-        ("Secret", "s", "/api/v1/namespaces/default/secrets"),
-        ("Node", "n1", "/api/v1/nodes"),
-    ] {
+    for (kind, name, path) in
+        [("Secret", "s", "/api/v1/namespaces/default/secrets"), ("Node", "n1", "/api/v1/nodes")]
+    {
         let object = call(&server.admin, "GET", &format!("{path}/{name}"), "").await.json();
         let uid = &object["metadata"]["uid"];
-        let token = token(&server, json!({ "boundObjectRef": { "apiVersion": "v1", "kind": kind, "name": name, "uid": uid } })).await;
+        let token = token(
+            &server,
+            json!({ "boundObjectRef": { "apiVersion": "v1", "kind": kind, "name": name, "uid": uid } }),
+        )
+        .await;
         let user = who(&server, &token).await.unwrap();
         assert_eq!(user["username"], "system:serviceaccount:default:bot");
         if kind == "Node" {
@@ -76,7 +79,8 @@ async fn a_token_dies_with_what_it_is_bound_to() {
 #[tokio::test]
 async fn a_pods_token_names_its_pod_and_node() {
     let server = furnished().await;
-    let token = token(&server, json!({ "boundObjectRef": { "apiVersion": "v1", "kind": "Pod", "name": "p" } })).await;
+    let token =
+        token(&server, json!({ "boundObjectRef": { "apiVersion": "v1", "kind": "Pod", "name": "p" } })).await;
     let user = who(&server, &token).await.unwrap();
     let extra = &user["extra"];
     let pods = "/api/v1/namespaces/default/pods/p";
@@ -99,16 +103,29 @@ async fn requests_that_cannot_be_met_are_refused() {
     make(&server, ACCOUNTS, json!({ "metadata": { "name": "other" } })).await;
     let pod = json!({ "metadata": { "name": "q" }, "spec": { "serviceAccountName": "other", "containers": [{ "name": "c", "image": "i" }] } });
     make(&server, "/api/v1/namespaces/default/pods", pod).await;
-    let bound = |kind: &str, name: &str, uid: &str| {
-        json!({ "boundObjectRef": { "apiVersion": "v1", "kind": kind, "name": name, "uid": uid } })
-    };
+    let bound = |kind: &str, name: &str, uid: &str| json!({ "boundObjectRef": { "apiVersion": "v1", "kind": kind, "name": name, "uid": uid } });
     for (spec, failure) in [
-        (json!({ "expirationSeconds": 599 }), "422 Invalid: TokenRequest.authentication.k8s.io \"\" is invalid: spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 10 minutes"),
-        (json!({ "expirationSeconds": 1_i64 << 33 }), "422 Invalid: TokenRequest.authentication.k8s.io \"\" is invalid: spec.expirationSeconds: Invalid value: 8589934592: may not specify a duration larger than 2^32 seconds"),
-        (bound("ConfigMap", "x", ""), "400 BadRequest: cannot bind token to object of type /v1, Kind=ConfigMap"),
+        (
+            json!({ "expirationSeconds": 599 }),
+            "422 Invalid: TokenRequest.authentication.k8s.io \"\" is invalid: spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 10 minutes",
+        ),
+        (
+            json!({ "expirationSeconds": 1_i64 << 33 }),
+            "422 Invalid: TokenRequest.authentication.k8s.io \"\" is invalid: spec.expirationSeconds: Invalid value: 8589934592: may not specify a duration larger than 2^32 seconds",
+        ),
+        (
+            bound("ConfigMap", "x", ""),
+            "400 BadRequest: cannot bind token to object of type /v1, Kind=ConfigMap",
+        ),
         (bound("Pod", "x", ""), "404 NotFound: pods \"x\" not found"),
-        (bound("Pod", "q", ""), "400 BadRequest: cannot bind token for serviceaccount \"bot\" to pod running with different serviceaccount name."),
-        (bound("Secret", "s", "7"), "409 Conflict: Operation cannot be fulfilled on Secret \"s\": the UID in the bound object reference (7) does not match the UID in record. The object might have been deleted and then recreated"),
+        (
+            bound("Pod", "q", ""),
+            "400 BadRequest: cannot bind token for serviceaccount \"bot\" to pod running with different serviceaccount name.",
+        ),
+        (
+            bound("Secret", "s", "7"),
+            "409 Conflict: Operation cannot be fulfilled on Secret \"s\": the UID in the bound object reference (7) does not match the UID in record. The object might have been deleted and then recreated",
+        ),
     ] {
         assert_eq!(ask(&server, spec).await.failure(), failure);
     }
@@ -149,7 +166,8 @@ async fn forged_tokens_are_worth_nothing() {
     let elsewhere = token(&server, json!({ "audiences": ["elsewhere"] })).await;
     assert_eq!(who(&server, &elsewhere).await, Err(401), "for another audience");
     let review = json!({ "spec": { "token": elsewhere } }).to_string();
-    let review = call(&server.admin, "POST", "/apis/authentication.k8s.io/v1/tokenreviews", review).await.json();
+    let review =
+        call(&server.admin, "POST", "/apis/authentication.k8s.io/v1/tokenreviews", review).await.json();
     assert_eq!(
         review["status"]["error"],
         "[invalid bearer token, token audiences [\"elsewhere\"] is invalid for the target audiences [\"https://kubernetes.default.svc.cluster.local\"]]"
@@ -159,7 +177,10 @@ async fn forged_tokens_are_worth_nothing() {
 #[tokio::test]
 async fn whoever_may_discover_can_check_a_token() {
     let server = furnished().await;
-    let bot = server.stranger.acting_as(user("system:serviceaccount:default:bot", &["system:serviceaccounts", "system:authenticated"]));
+    let bot = server.stranger.acting_as(user(
+        "system:serviceaccount:default:bot",
+        &["system:serviceaccounts", "system:authenticated"],
+    ));
     let discovery = call(&bot, "GET", "/.well-known/openid-configuration", "").await;
     assert_eq!(discovery.headers["content-type"], "application/json");
     let discovery = discovery.json();

@@ -35,7 +35,8 @@ pub(super) async fn make(tools: &Tools) -> Result<(), Status> {
     });
     missing(tools, "roles", Some("kube-public"), role).await?;
     let anyone = json!({ "apiGroup": GROUP, "kind": "User", "name": "system:anonymous" });
-    missing(tools, "rolebindings", Some("kube-public"), binding("RoleBinding", INFO, "Role", INFO, &anyone)).await
+    missing(tools, "rolebindings", Some("kube-public"), binding("RoleBinding", INFO, "Role", INFO, &anyone))
+        .await
 }
 
 fn binding(kind: &str, name: &str, role_kind: &str, role: &str, subject: &Value) -> Value {
@@ -45,12 +46,7 @@ fn binding(kind: &str, name: &str, role_kind: &str, role: &str, subject: &Value)
     })
 }
 
-async fn missing(
-    tools: &Tools,
-    plural: &str,
-    namespace: Option<&str>,
-    object: Value,
-) -> Result<(), Status> {
+async fn missing(tools: &Tools, plural: &str, namespace: Option<&str>, object: Value) -> Result<(), Status> {
     let name = object["metadata"]["name"].as_str().unwrap_or("");
     let key = match namespace {
         Some(namespace) => format!("/registry/{plural}/{namespace}/{name}"),

@@ -28,9 +28,17 @@ const PENDING: SignedDuration = SignedDuration::from_hours(24);
 pub(crate) enum Decision {
     /// Nothing before this moment.
     Wait(Timestamp),
-    Approve { message: &'static str },
-    Sign { request: Box<Request>, usages: Vec<Usage>, lasts: SignedDuration },
-    Fail { message: String },
+    Approve {
+        message: &'static str,
+    },
+    Sign {
+        request: Box<Request>,
+        usages: Vec<Usage>,
+        lasts: SignedDuration,
+    },
+    Fail {
+        message: String,
+    },
     Remove,
 }
 
@@ -51,7 +59,8 @@ pub(crate) fn decide(object: &Value, may: impl Fn(&str) -> bool, now: Timestamp)
     if !matches!(signer, CLIENT | KUBELET_CLIENT | KUBELET_SERVING | LEGACY) {
         return Decision::Wait(ends);
     }
-    let usages: Vec<&str> = spec["usages"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let usages: Vec<&str> =
+        spec["usages"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let pem = STANDARD.decode(spec["request"].as_str().unwrap_or("")).unwrap_or_default();
     let request = Request::parse(&pem);
     if condition("Approved").is_none() {
@@ -69,9 +78,9 @@ pub(crate) fn decide(object: &Value, may: impl Fn(&str) -> bool, now: Timestamp)
         Ok(request) => Decision::Sign {
             request: Box::new(request),
             usages: usages.iter().filter_map(|usage| known(usage)).collect(),
-            lasts: spec["expirationSeconds"].as_i64().map_or(LONGEST, |seconds| {
-                SignedDuration::from_secs(seconds).clamp(SHORTEST, LONGEST)
-            }),
+            lasts: spec["expirationSeconds"]
+                .as_i64()
+                .map_or(LONGEST, |seconds| SignedDuration::from_secs(seconds).clamp(SHORTEST, LONGEST)),
         },
     }
 }

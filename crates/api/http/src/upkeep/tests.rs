@@ -84,7 +84,8 @@ async fn a_machine_joins_with_a_token() {
     assert_eq!(made.json()["spec"]["username"], "system:bootstrap:abcdef", "whoever asks is named");
     assert_eq!(made.json()["spec"]["groups"], json!(["system:bootstrappers", "system:authenticated"]));
     let path = format!("{REQUESTS}/node-n1");
-    let signed = until(&server.admin, &path, "it is signed", |one| one["status"]["certificate"].is_string()).await;
+    let signed =
+        until(&server.admin, &path, "it is signed", |one| one["status"]["certificate"].is_string()).await;
     assert_eq!(signed["status"]["conditions"][0]["reason"], "AutoApproved", "{signed}");
     assert_eq!(signed["status"]["conditions"][0]["lastUpdateTime"], "2030-01-01T12:00:00Z");
     let pem = STANDARD.decode(signed["status"]["certificate"].as_str().unwrap()).unwrap();
@@ -119,7 +120,8 @@ async fn a_signer_answers_only_those_who_may_ask() {
     make(&server.admin, "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding).await;
     let eve = server.stranger.acting_as(user("eve", &["system:authenticated"]));
     let approve = json!({ "status": { "conditions": [{ "type": "Approved", "status": "True", "reason": "x", "message": "y" }] } }).to_string();
-    let sign = json!({ "status": { "certificate": STANDARD.encode("-----BEGIN CERTIFICATE-----\n") } }).to_string();
+    let sign =
+        json!({ "status": { "certificate": STANDARD.encode("-----BEGIN CERTIFICATE-----\n") } }).to_string();
     for (part, body, verb) in [("approval", &approve, "approve"), ("status", &sign, "sign")] {
         let got = call(&eve, "PATCH", &format!("{REQUESTS}/ann/{part}"), body.clone()).await;
         let expected = format!(
@@ -133,7 +135,10 @@ async fn a_signer_answers_only_those_who_may_ask() {
     let got = call(&server.admin, "PATCH", &format!("{REQUESTS}/ann/approval"), sign).await;
     assert_eq!(got.json()["status"].get("certificate"), None, "{}", got.text());
     assert_eq!(call(&server.admin, "PATCH", &format!("{REQUESTS}/ann/approval"), approve).await.code, 200);
-    until(&server.admin, &format!("{REQUESTS}/ann"), "it is signed", |one| one["status"]["certificate"].is_string()).await;
+    until(&server.admin, &format!("{REQUESTS}/ann"), "it is signed", |one| {
+        one["status"]["certificate"].is_string()
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -155,13 +160,25 @@ async fn a_secret_gets_its_accounts_token_and_goes_with_it() {
     assert_eq!(filled["data"]["namespace"], STANDARD.encode("default"));
     let token = STANDARD.decode(filled["data"]["token"].as_str().unwrap()).unwrap();
     let bearer = format!("Bearer {}", String::from_utf8(token).unwrap());
-    let ask = async || send(&server.stranger, request("GET", "/apis", &[("authorization", &bearer)], "")).await.code;
+    let ask = async || {
+        send(&server.stranger, request("GET", "/apis", &[("authorization", &bearer)], "")).await.code
+    };
     assert_eq!(ask().await, 200);
     until(&server.admin, &format!("{secrets}/nobody-token"), "it is gone", |one| one["code"] == 404).await;
     let other = json!({ "data": { "token": STANDARD.encode("another") } }).to_string();
     assert_eq!(call(&server.admin, "PATCH", &path, other).await.code, 200);
     assert_eq!(ask().await, 401, "the secret holds another token now");
-    assert_eq!(call(&server.admin, "PATCH", &path, json!({ "data": { "token": filled["data"]["token"] } }).to_string()).await.code, 200);
+    assert_eq!(
+        call(
+            &server.admin,
+            "PATCH",
+            &path,
+            json!({ "data": { "token": filled["data"]["token"] } }).to_string()
+        )
+        .await
+        .code,
+        200
+    );
     assert_eq!(ask().await, 200);
     assert_eq!(call(&server.admin, "DELETE", &format!("{accounts}/bot"), "").await.code, 200);
     assert_eq!(ask().await, 401, "the account is gone");
@@ -190,11 +207,17 @@ async fn a_role_says_what_it_gathers() {
     let all = json!({ "metadata": { "name": "all" }, "aggregationRule": { "clusterRoleSelectors": [{ "matchLabels": { "part": "true" } }] }, "rules": [] });
     make(&server.admin, roles, all).await;
     let rule = json!({ "verbs": ["get"], "apiGroups": ["acme.example"], "resources": ["anvils"] });
-    make(&server.admin, roles, json!({ "metadata": { "name": "part", "labels": { "part": "true" } }, "rules": [rule] })).await;
+    make(
+        &server.admin,
+        roles,
+        json!({ "metadata": { "name": "part", "labels": { "part": "true" } }, "rules": [rule] }),
+    )
+    .await;
     let path = format!("{roles}/all");
     until(&server.admin, &path, "it has the part's rule", |one| one["rules"] == json!([rule])).await;
     assert_eq!(call(&server.admin, "DELETE", &format!("{roles}/part"), "").await.code, 200);
-    until(&server.admin, &path, "it has no rule", |one| one["rules"].as_array().is_none_or(Vec::is_empty)).await;
+    until(&server.admin, &path, "it has no rule", |one| one["rules"].as_array().is_none_or(Vec::is_empty))
+        .await;
     let before = server.registry.store().revision();
     let view = call(&server.admin, "GET", &format!("{roles}/admin"), "").await.json();
     assert!(view["rules"].as_array().unwrap().len() > 10);

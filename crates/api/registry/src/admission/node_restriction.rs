@@ -240,7 +240,8 @@ fn pod_status(node: &str, new: Option<&Value>, old: Option<&Value>) -> Option<St
             "node {node:?} can only update pod status for pods with spec.nodeName set to itself"
         ));
     }
-    let empty = |value: Option<&Value>| value.is_none_or(|all| all.as_object().is_none_or(|all| all.is_empty()));
+    let empty =
+        |value: Option<&Value>| value.is_none_or(|all| all.as_object().is_none_or(|all| all.is_empty()));
     let (before, after) = (object::meta(old, "labels"), object::meta(new, "labels"));
     if before != after && !(empty(before) && empty(after)) {
         return Some(format!("node {node:?} cannot update labels through pod status"));
@@ -268,7 +269,9 @@ fn claim_status(node: &str, new: Option<&Value>, old: Option<&Value>) -> Option<
         object
     };
     (stripped(new?) != stripped(old?)).then(|| {
-        format!("node {node:?} is not allowed to update fields other than status.quantity and status.conditions")
+        format!(
+            "node {node:?} is not allowed to update fields other than status.quantity and status.conditions"
+        )
     })
 }
 
@@ -306,7 +309,8 @@ fn own(operation: Operation, node: &str, new: Option<&Value>, old: Option<&Value
 
 /// Labels that differ and are not the node's to set, sorted.
 fn forbidden_labels(new: &Value, old: Option<&Value>) -> Vec<String> {
-    let labels = |object| object::meta(object, "labels").and_then(Value::as_object).cloned().unwrap_or_default();
+    let labels =
+        |object| object::meta(object, "labels").and_then(Value::as_object).cloned().unwrap_or_default();
     let (new, old) = (labels(new), old.map(labels).unwrap_or_default());
     let mut changed: Vec<String> =
         new.keys().chain(old.keys()).filter(|key| new.get(*key) != old.get(*key)).cloned().collect();
@@ -314,9 +318,8 @@ fn forbidden_labels(new: &Value, old: Option<&Value>) -> Vec<String> {
         let domain = key.split_once('/').map_or("", |(domain, _)| domain);
         let within = |of: &str| domain == of || domain.ends_with(&format!(".{of}"));
         let kubernetes = within("kubernetes.io") || within("k8s.io");
-        let free = LABELS.contains(&key.as_str())
-            || within("kubelet.kubernetes.io")
-            || within("node.kubernetes.io");
+        let free =
+            LABELS.contains(&key.as_str()) || within("kubelet.kubernetes.io") || within("node.kubernetes.io");
         within("node-restriction.kubernetes.io") || (kubernetes && !free)
     });
     changed.sort();

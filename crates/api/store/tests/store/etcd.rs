@@ -133,14 +133,16 @@ async fn prefixes_do_not_mix_and_foreign_revisions_do_not_block() {
 async fn sealed_values_stand_sealed_in_etcd() {
     use super::sealed::toy;
     let etcd = Server::start();
-    let sealed = async |seal| etcd.store_with(EtcdOptions { seal: Some(seal), ..EtcdOptions::default() }).await;
+    let sealed =
+        async |seal| etcd.store_with(EtcdOptions { seal: Some(seal), ..EtcdOptions::default() }).await;
     let key = "/registry/secrets/ns/s";
     let plain = etcd.store().await;
     put(&plain, key, "hunter2").await.unwrap();
     put(&plain, "/registry/pods/ns/p", "x").await.unwrap();
     // A server with a seal writes anew what stood in the clear, and reads it as it was.
     let one = sealed(toy(7, None)).await;
-    let value = |store: &Store| String::from_utf8_lossy(store.snapshot().get(key).unwrap().bytes()).into_owned();
+    let value =
+        |store: &Store| String::from_utf8_lossy(store.snapshot().get(key).unwrap().bytes()).into_owned();
     assert!(value(&one).starts_with("hunter2@"), "{}", value(&one));
     assert!(one.revision() > plain.revision() || value(&plain) != value(&one));
     let refused = Store::etcd(&[format!("http://{}", etcd.client)], EtcdOptions::default()).await.err();

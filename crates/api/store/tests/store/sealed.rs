@@ -80,7 +80,10 @@ async fn a_seal_covers_what_was_there_before_it_and_all_that_follows() {
     let store = open(dir.path(), None).await.unwrap();
     put(&store, KEY, "hunter2").await.unwrap();
     put(&store, "/registry/secrets/default/gone", "hunter1").await.unwrap();
-    store.commit(Txn::new().delete("/registry/secrets/default/gone", kedge_store::Expect::Any)).await.unwrap();
+    store
+        .commit(Txn::new().delete("/registry/secrets/default/gone", kedge_store::Expect::Any))
+        .await
+        .unwrap();
     // Enough to fill segments and to have some put aside for writing over.
     for i in 0..300 {
         put(&store, &format!("/registry/pods/default/p{}", i % 10), &"x".repeat(4096)).await.unwrap();
@@ -119,7 +122,9 @@ async fn a_seal_covers_what_was_there_before_it_and_all_that_follows() {
     Store::restore_sealed(&backup, &into, toy(8, Some(7))).unwrap();
     assert_eq!(files_with(&into, "hunter"), Vec::<String>::new());
     let restored = open(&into, Some(toy(8, None))).await.unwrap();
-    let values = |all: &[(String, String, u64, u64)]| all.iter().map(|one| (one.0.clone(), one.1.clone())).collect::<Vec<_>>();
+    let values = |all: &[(String, String, u64, u64)]| {
+        all.iter().map(|one| (one.0.clone(), one.1.clone())).collect::<Vec<_>>()
+    };
     assert_eq!(values(&contents(&restored)), values(&after));
 }
 
@@ -130,7 +135,8 @@ async fn what_cannot_be_sealed_is_not_written() {
     put(&store, KEY, "good").await.unwrap();
     let refused = put(&store, KEY, "cannot be").await;
     assert!(matches!(refused, Err(StoreError::Unsealable { .. })), "{refused:?}");
-    let held = |store: &Store| String::from_utf8_lossy(store.snapshot().get(KEY).unwrap().bytes()).into_owned();
+    let held =
+        |store: &Store| String::from_utf8_lossy(store.snapshot().get(KEY).unwrap().bytes()).into_owned();
     assert!(held(&store).starts_with("good"));
     put(&store, KEY, "better").await.unwrap();
     store.close().await;

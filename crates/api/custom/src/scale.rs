@@ -75,14 +75,26 @@ fn find<'o>(object: &'o Value, pointer: &str) -> Result<Option<&'o Value>, Strin
 }
 
 fn unexpected(pointer: &str, value: &Value, wanted: &str) -> String {
-    let shown = match value {
-        Value::Null => "<nil>".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Number(number) if !number.is_i64() => float(number.as_f64().unwrap_or_default()),
-        other => other.to_string(),
-    };
+    let shown = go(value);
     let path = dotted(pointer);
     format!("{path} accessor error: {shown} is of the type {}, expected {wanted}", go_type(value))
+}
+
+/// A value as Go prints it.
+fn go(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::Bool(truth) => truth.to_string(),
+        Value::Number(number) if number.is_i64() => number.to_string(),
+        Value::Number(number) => float(number.as_f64().unwrap_or_default()),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => format!("[{}]", items.iter().map(go).collect::<Vec<_>>().join(" ")),
+        Value::Object(fields) => {
+            let fields: Vec<String> =
+                fields.iter().map(|(name, field)| format!("{name}:{}", go(field))).collect();
+            format!("map[{}]", fields.join(" "))
+        }
+    }
 }
 
 fn go_type(value: &Value) -> &'static str {

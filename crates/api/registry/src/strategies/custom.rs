@@ -18,6 +18,15 @@ impl Strategy for Kind {
         }
     }
 
+    // A status that was taken away has its defaults again.
+    fn prepare_create(&self, object: &mut Value) {
+        self.default(object);
+    }
+
+    fn prepare_update(&self, new: &mut Value, _old: &Value) {
+        self.default(new);
+    }
+
     fn validate(&self, object: &Value, errors: &mut Errors) {
         if let Some(rules) = &self.rules {
             rules.validate(object, None, errors);

@@ -2,6 +2,7 @@
 //! against a bare TLS server on the same cores. Prints what was wanted beside what was seen and judges nothing else.
 
 mod access;
+mod definitions;
 mod quota;
 mod server;
 mod wire;
@@ -37,6 +38,7 @@ pub(crate) async fn run(programs: &Programs) -> Result<(), BenchError> {
     writes(programs, folder.path(), 20_000 / scale, &mut table).await?;
     webhooks::webhooks(programs, folder.path(), 5_000 / scale, &mut table).await?;
     access::access(programs, folder.path(), 5_000 / scale, &mut table).await?;
+    definitions::definitions(programs, folder.path(), 1_000 / scale, &mut table).await?;
     quota::quota(programs, folder.path(), 10_000 / scale, &mut table).await?;
     quota::leases(programs, folder.path(), &mut table).await?;
     reads_and_watches(programs, folder.path(), scale, &mut table).await?;

@@ -70,23 +70,37 @@ fn patched<'a>(scene: &Scene<'a>, expression: &'a Expression, object: &Json) -> 
             operation.remove("from");
         }
     }
-    let tests = |operation: &Json| operation.get("op").is_some_and(|op| op == "test");
     match json_patch(object, &operations) {
         Ok(changed) => Ok(changed),
-        // A patch whose test fails is not meant for this object.
-        Err(_)
-            if operations.as_array().is_some_and(|all| all.iter().any(tests))
-                && fails_test(object, &operations) =>
-        {
-            Ok(object.clone())
+        Err(status) => {
+            let all = operations.as_array().map(Vec::as_slice).unwrap_or_default();
+            let fails = |count: &usize| json_patch(object, &all[..*count].to_vec().into()).is_err();
+            match (1..=all.len()).find(fails).and_then(|count| all.get(count - 1)) {
+                // A patch whose test fails is not meant for this object.
+                Some(operation) if operation["op"] == "test" => Ok(object.clone()),
+                Some(operation) => Err(MutationError::Patch(why_not(operation))),
+                None => Err(MutationError::Patch(status.message)),
+            }
         }
-        Err(status) => Err(MutationError::Patch(status.message)),
     }
 }
 
-/// Whether it is a test that keeps the patch from being applied, and not an operation that cannot be done.
-fn fails_test(object: &Json, operations: &Json) -> bool {
-    let all = operations.as_array().map(Vec::as_slice).unwrap_or_default();
-    let first = (1..=all.len()).find(|count| json_patch(object, &all[..*count].to_vec().into()).is_err());
-    first.is_some_and(|count| all[count - 1].get("op").is_some_and(|op| op == "test"))
+fn why_not(operation: &Json) -> String {
+    let text = |field: &str| operation[field].as_str().unwrap_or_default();
+    let (op, path) = (text("op"), text("path"));
+    let key = path.rsplit('/').next().unwrap_or_default();
+    match op {
+        "add" => format!("add operation does not apply: doc is missing path: {path:?}: missing value"),
+        "remove" => {
+            format!(
+                "error in remove for path: '{path}': Unable to remove nonexistent key: {key}: missing value"
+            )
+        }
+        "replace" => format!("replace operation does not apply: doc is missing key: {path}: missing value"),
+        "copy" | "move" => {
+            let from = text("from");
+            format!("{op} operation does not apply: doc is missing from path: {from}: missing value")
+        }
+        _ => format!("Unexpected kind: {op}"),
+    }
 }

@@ -181,7 +181,7 @@ fn quoted<'s>(items: impl IntoIterator<Item = &'s str>) -> String {
     if items.is_empty() { String::new() } else { format!("\"{}\"", items.join("\", \"")) }
 }
 
-fn sorted<'s>(items: &BTreeSet<&'s str>) -> String {
+fn sorted(items: &BTreeSet<&str>) -> String {
     quoted(items.iter().copied())
 }
 

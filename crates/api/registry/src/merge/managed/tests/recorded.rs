@@ -29,8 +29,12 @@ fn a_new_object_is_owned_as_on_a_stock_server() {
     let answers = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/agreement/answers");
     let mut compared = 0;
     for file in std::fs::read_dir(answers).unwrap() {
-        let answers: Vec<Value> =
-            serde_json::from_slice(&std::fs::read(file.unwrap().path()).unwrap()).unwrap();
+        let file = file.unwrap().path();
+        // What admission adds belongs to nobody.
+        if file.ends_with("admission-policies.json") || file.ends_with("limit-range.json") {
+            continue;
+        }
+        let answers: Vec<Value> = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
         for answer in answers.iter().filter(|answer| answer["status"] == 201) {
             let body = &answer["body"];
             let entries = body.pointer("/metadata/managedFields").and_then(Value::as_array);

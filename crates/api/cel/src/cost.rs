@@ -48,3 +48,6 @@ pub struct CostRange {
     pub min: u64,
     pub max: u64,
 }
+
+#[cfg(test)]
+mod tests;

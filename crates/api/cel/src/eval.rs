@@ -17,7 +17,7 @@ pub(crate) fn run<'a>(
     budget: &mut Budget,
 ) -> Result<Value<'a>, EvalError> {
     let slots = vec![None; program.variables.len()];
-    Machine { program, variables, slots, locals: Vec::new(), budget }.eval(&program.root)
+    Machine { program, variables, slots, locals: Vec::new(), held: Vec::new(), budget }.eval(&program.root)
 }
 
 struct Machine<'a, 'v> {
@@ -26,6 +26,8 @@ struct Machine<'a, 'v> {
     /// Each variable once it was asked for.
     slots: Vec<Option<Value<'a>>>,
     locals: Vec<Value<'a>>,
+    /// What each value that is held on to cost.
+    held: Vec<(usize, u64)>,
     budget: &'v mut Budget,
 }
 
@@ -43,6 +45,12 @@ impl<'a> Machine<'a, '_> {
             }
             Node::Local(place) => {
                 self.budget.spend(1)?;
+                self.locals.get(*place).cloned().ok_or(EvalError::NoSuchOverload)
+            }
+            Node::Held(place) => {
+                let (_, cost) =
+                    self.held.iter().rev().find(|(held, _)| held == place).copied().unwrap_or_default();
+                self.budget.spend(cost)?;
                 self.locals.get(*place).cloned().ok_or(EvalError::NoSuchOverload)
             }
             Node::Select(path) => self.select(path),
@@ -94,6 +102,18 @@ impl<'a> Machine<'a, '_> {
                 Ok(Value::Map(Map::Object(name, Arc::new(set))))
             }
             Node::Fold(fold) => self.fold(fold),
+            Node::Hold(parts) => {
+                let before = self.budget.spent();
+                let value = self.eval(&parts[0])?;
+                let cost = self.budget.spent().saturating_sub(before);
+                self.budget.refund(cost);
+                self.held.push((self.locals.len(), cost));
+                self.locals.push(value);
+                let result = self.eval(&parts[1]);
+                self.locals.pop();
+                self.held.pop();
+                result
+            }
             Node::Bind(parts) => {
                 let value = self.eval(&parts[0])?;
                 self.locals.push(value);
@@ -187,9 +207,12 @@ impl<'a> Machine<'a, '_> {
 
     fn select(&mut self, path: &'a Path) -> Result<Value<'a>, EvalError> {
         let operand = self.eval(&path.operand)?;
-        let own = u64::from(path.mode != Select::Test) + u64::from(path.relative);
-        self.budget.spend(own)?;
-        self.field(&operand, &path.field, path.mode)
+        let found = self.field(&operand, &path.field, path.mode);
+        // An optional field that is not there costs nothing.
+        let free = path.mode == Select::Test
+            || matches!(found, Ok(Value::Optional(None))) && path.mode == Select::Optional;
+        self.budget.spend(u64::from(!free) + u64::from(path.relative))?;
+        found
     }
 
     fn field(&mut self, of: &Value<'a>, field: &'a str, mode: Select) -> Result<Value<'a>, EvalError> {
@@ -223,38 +246,43 @@ impl<'a> Machine<'a, '_> {
             // A variable as an index is part of the path and not paid for by itself.
             self.budget.refund(1);
         }
-        self.budget.spend(1 + u64::from(index.relative))?;
-        if let (Value::Map(Map::Lazy(_)), Value::String(Text::Borrowed(field))) = (&operand, &key) {
-            return self.field(
-                &operand,
-                field,
-                if index.optional { Select::Optional } else { Select::Value },
-            );
-        }
-        if index.optional {
-            operators::optional_index(&operand, &key)
-        } else {
-            operators::index(&operand, &key)
-        }
+        let found = match (&operand, &key) {
+            (Value::Map(Map::Lazy(_)), Value::String(Text::Borrowed(field))) => {
+                self.field(&operand, field, if index.optional { Select::Optional } else { Select::Value })
+            }
+            _ if index.optional => operators::optional_index(&operand, &key),
+            _ => operators::index(&operand, &key),
+        };
+        let free = index.optional && matches!(found, Ok(Value::Optional(None)));
+        self.budget.spend(u64::from(!free) + u64::from(index.relative))?;
+        found
     }
 
     fn call(&mut self, call: &'a CallNode) -> Result<Value<'a>, EvalError> {
         // Most calls have one or two arguments, which need no allocation.
         match &*call.args {
             [] => self.finish(call, &[]),
-            [one] => {
-                let args = [self.eval(one)?];
-                self.finish(call, &args)
-            }
-            [one, two] => {
-                let args = [self.eval(one)?, self.eval(two)?];
-                self.finish(call, &args)
-            }
+            [one] => match self.eval(one) {
+                Ok(value) => self.finish(call, &[value]),
+                Err(error) => self.failed(call, error),
+            },
+            [one, two] => match (self.eval(one), self.eval(two)) {
+                (Ok(first), Ok(second)) => self.finish(call, &[first, second]),
+                (Err(error), _) | (_, Err(error)) => self.failed(call, error),
+            },
             more => {
                 let args = more.iter().map(|arg| self.eval(arg)).collect::<Result<Vec<_>, _>>()?;
                 self.finish(call, &args)
             }
         }
+    }
+
+    /// A call whose arguments failed is paid for nevertheless.
+    fn failed(&mut self, call: &'a CallNode, error: EvalError) -> Result<Value<'a>, EvalError> {
+        if error != EvalError::CostExceeded {
+            self.budget.spend(call.rule.cost(&[Value::Null, Value::Null], None))?;
+        }
+        Err(error)
     }
 
     fn finish(&mut self, call: &'a CallNode, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {

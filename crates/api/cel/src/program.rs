@@ -11,8 +11,9 @@ use crate::error::EvalError;
 use crate::eval;
 use crate::library::{self, Function, regexes};
 use crate::syntax::ast::{Call, Expr, FoldKind, Kind, Literal, Select};
+use crate::syntax::macros::HELD;
 use crate::types::Type;
-use crate::value::{Activation, Text, Value};
+use crate::value::{Activation, Map, Text, Value, compare};
 
 /// An expression ready to be evaluated, any number of times.
 #[derive(Debug)]
@@ -65,6 +66,8 @@ pub(crate) enum Node {
     Var(usize),
     /// A variable of a fold around, by its place on the stack.
     Local(usize),
+    /// The target of an `optMap`, by its place on the stack; as dear as evaluating it again.
+    Held(usize),
     Select(Box<Path>),
     Index(Box<Index>),
     And(Box<[Node]>),
@@ -82,6 +85,8 @@ pub(crate) enum Node {
     Struct(Arc<str>, Box<[(Arc<str>, Node, bool)]>),
     Fold(Box<FoldNode>),
     Bind(Box<[Node; 2]>),
+    /// A binding of a [`Node::Held`].
+    Hold(Box<[Node; 2]>),
 }
 
 #[derive(Debug)]
@@ -144,7 +149,8 @@ impl Builder {
                 let of = |entry: &crate::syntax::ast::Entry, builder: &mut Self| {
                     (builder.node(&entry.key), builder.node(&entry.value), entry.optional)
                 };
-                Node::Map(entries.iter().map(|entry| of(entry, self)).collect())
+                let nodes = entries.iter().map(|entry| of(entry, self)).collect::<Box<[_]>>();
+                constant_map(&nodes).unwrap_or(Node::Map(nodes))
             }
             Kind::Struct { name, fields } => {
                 let fields =
@@ -172,7 +178,8 @@ impl Builder {
                 self.locals.push(name.clone());
                 let body = self.node(body);
                 self.locals.pop();
-                Node::Bind(Box::new([value, body]))
+                let parts = Box::new([value, body]);
+                if **name == *HELD { Node::Hold(parts) } else { Node::Bind(parts) }
             }
         }
     }
@@ -184,7 +191,7 @@ impl Builder {
 
     fn named(&mut self, name: &Arc<str>, ty: &Type) -> Node {
         if let Some(place) = self.locals.iter().rposition(|known| known == name) {
-            return Node::Local(place);
+            return if **name == *HELD { Node::Held(place) } else { Node::Local(place) };
         }
         if let Type::Type(_) = ty {
             return Node::Const(Value::Type(Text::Shared(name.clone())));
@@ -254,7 +261,7 @@ fn called(call: &Call, rule: Rule, args: Vec<Node>) -> Node {
 fn folded(call: &Call, args: &[Node]) -> Option<Result<Value<'static>, EvalError>> {
     let converts = matches!(
         &*call.function,
-        "bool" | "bytes" | "double" | "duration" | "int" | "string" | "timestamp" | "uint"
+        "bool" | "bytes" | "double" | "duration" | "dyn" | "int" | "string" | "timestamp" | "type" | "uint"
     );
     match args {
         [Node::Const(value)] if converts => {
@@ -282,6 +289,18 @@ fn constant_list(items: &[(Node, bool)]) -> Option<Node> {
         _ => None,
     });
     Some(Node::Const(Value::list(values.collect::<Option<Vec<_>>>()?)))
+}
+
+fn constant_map(entries: &[(Node, Node, bool)]) -> Option<Node> {
+    let mut values: Vec<(Value<'static>, Value<'static>)> = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let (Node::Const(key), Node::Const(value), false) = entry else { return None };
+        match values.iter().position(|(known, _)| compare::equal(known, key).unwrap_or(false)) {
+            Some(place) => values[place].1 = value.clone(),
+            None => values.push((key.clone(), value.clone())),
+        }
+    }
+    Some(Node::Const(Value::Map(Map::Values(Arc::new(values)))))
 }
 
 /// Lists of one plain type are looked into for nothing.

@@ -129,6 +129,34 @@ impl<'a> Value<'a> {
         json::write(self)
     }
 
+    /// Whether every `Object.a.b{…}` within stands in the field that its name says; the error names the first that does not.
+    pub fn check_object_names(&self) -> Result<(), EvalError> {
+        match self {
+            Value::Map(Map::Object(name, _)) => self.check_names((*name).to_owned()),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_names(&self, path: String) -> Result<(), EvalError> {
+        match self {
+            Value::Map(Map::Object(name, fields)) => {
+                if *name != path {
+                    return Err(EvalError::function(format!(
+                        "unexpected type name {name:?}, expected {path:?}, which matches field name path from root Object type"
+                    )));
+                }
+                fields.iter().try_for_each(|(field, value)| value.check_names(format!("{path}.{field}")))
+            }
+            Value::List(List::Values(items)) => {
+                items.iter().try_for_each(|item| item.check_names(path.clone()))
+            }
+            Value::Map(Map::Values(entries)) => {
+                entries.iter().try_for_each(|(_, value)| value.check_names(path.clone()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub(crate) fn opaque(value: Opaque) -> Self {
         Value::Opaque(Arc::new(value))
     }

@@ -106,7 +106,7 @@ impl Unifier {
         match (found, wanted) {
             (Type::Dyn | Type::Error, _) | (_, Type::Dyn | Type::Error) => true,
             (Type::List(a), Type::List(b)) | (Type::Optional(a), Type::Optional(b)) => self.fits(a, b),
-            (Type::Type(a), Type::Type(b)) => self.fits(a, b) || matches!(**b, Type::Dyn),
+            (Type::Type(_), Type::Type(_)) => true,
             (Type::Map(ak, av), Type::Map(bk, bv)) => self.fits(ak, bk) && self.fits(av, bv),
             (Type::Null, other) | (other, Type::Null) => can_be_null(other),
             _ => found == wanted,

@@ -10,6 +10,7 @@ use super::size::Size;
 use crate::decl::Decl;
 use crate::env::Env;
 use crate::syntax::ast::{Call, Expr, Fold, FoldKind, Kind, Literal, Select};
+use crate::syntax::macros::HELD;
 use crate::types::Type;
 
 pub(crate) fn estimate(env: &Env, expr: &Expr) -> CostRange {
@@ -23,11 +24,20 @@ pub(super) struct Part {
     pub(super) size: Option<Size>,
     /// Of the keys and values in it, if it was made in the expression.
     pub(super) entries: Option<Entries>,
-    /// The declaration it comes from, if it is reached from a variable.
-    pub(super) decl: Option<Arc<Decl>>,
+    pub(super) place: Place,
     pub(super) ty: Type,
     /// Its value, if it is an integer written out.
     pub(super) literal: Option<i64>,
+}
+
+/// Where a part is reached from.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    /// Made in the expression.
+    Nowhere,
+    /// Reached from something, but nothing is declared about it.
+    Undeclared,
+    Declared(Arc<Decl>),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +63,10 @@ impl Part {
             Type::List(item) | Type::Map(item, _) | Type::Optional(item) => (**item).clone(),
             _ => return None,
         };
-        let declared = self.decl.as_ref().and_then(|decl| decl.items()).map(|items| declared_size(items));
+        let declared = match &self.place {
+            Place::Declared(decl) => decl.items().map(|items| declared_size(items)),
+            Place::Nowhere | Place::Undeclared => None,
+        };
         Some((item, declared.unwrap_or(Size::UNKNOWN)))
     }
 }
@@ -73,7 +86,8 @@ fn is_scalar(ty: &Type) -> bool {
 
 struct Local {
     name: Arc<str>,
-    decl: Option<Arc<Decl>>,
+    cost: CostRange,
+    place: Place,
     size: Option<Size>,
     entries: Option<Entries>,
 }
@@ -132,40 +146,63 @@ impl Estimator<'_> {
             Kind::Fold(fold) => self.fold(expr, fold),
             Kind::Bind { name, value, body } => {
                 let value = self.expr(value);
-                let cost = value.cost.plus(CostRange::exactly(LIST));
+                let held = **name == *HELD;
+                let cost = if held { CostRange::FREE } else { value.cost.plus(CostRange::exactly(LIST)) };
                 self.locals.push(Local {
                     name: name.clone(),
-                    decl: value.decl,
+                    cost: if held { value.cost } else { CostRange::exactly(1) },
+                    place: value.place,
                     size: value.size,
                     entries: value.entries,
                 });
                 let body = self.expr(body);
                 self.locals.pop();
-                Part { cost: cost.plus(body.cost), decl: None, ..body }
+                Part { cost: cost.plus(body.cost), place: Place::Nowhere, ..body }
             }
         };
         if part.size.is_none() {
-            let declared = part.decl.as_deref().map(declared_size);
+            let declared = match &part.place {
+                Place::Declared(decl) => Some(declared_size(decl)),
+                Place::Nowhere | Place::Undeclared => None,
+            };
             part.size = declared.or_else(|| is_scalar(&expr.ty).then_some(Size::exactly(1)));
         }
         part
     }
 
     fn part(&self, expr: &Expr, cost: CostRange) -> Part {
-        Part { cost, size: None, entries: None, decl: None, ty: expr.ty.clone(), literal: None }
+        Part { cost, size: None, entries: None, place: Place::Nowhere, ty: expr.ty.clone(), literal: None }
     }
 
     fn ident(&self, expr: &Expr, name: &Arc<str>) -> Part {
         let part = self.part(expr, CostRange::exactly(1));
-        match self.locals.iter().rev().find(|local| local.name == *name) {
-            Some(local) => {
-                // What is declared or plain from the type goes before what was computed.
-                let known = local.decl.is_some() || is_scalar(&expr.ty);
-                let size = if known { None } else { local.size };
-                Part { size, entries: local.entries, decl: local.decl.clone(), ..part }
-            }
-            None => Part { decl: self.env.variables.get(name).cloned(), ..part },
+        if let Some(local) = self.locals.iter().rev().find(|local| local.name == *name) {
+            // What is declared or plain from the type goes before what was computed.
+            let known = matches!(local.place, Place::Declared(_)) || is_scalar(&expr.ty);
+            let size = if known { None } else { local.size };
+            return Part {
+                cost: local.cost,
+                size,
+                entries: local.entries,
+                place: local.place.clone(),
+                ..part
+            };
         }
+        match self.env.variables.get(name) {
+            Some(decl) => Part { place: Place::Declared(decl.clone()), ..part },
+            // The name of a type.
+            None => Part { size: Some(Size::exactly(0)), ..part },
+        }
+    }
+
+    /// A step from a place. Upstream forgets where a path begins, so one that begins nowhere is taken to begin at `self`.
+    fn step(&self, from: &Place, to: impl Fn(&Decl) -> Option<Arc<Decl>>) -> Place {
+        let found = match from {
+            Place::Declared(decl) => to(decl),
+            Place::Undeclared => None,
+            Place::Nowhere => self.env.variables.get("self").cloned(),
+        };
+        found.map_or(Place::Undeclared, Place::Declared)
     }
 
     fn select(&mut self, expr: &Expr, operand: &Expr, field: &str, mode: Select) -> Part {
@@ -176,13 +213,11 @@ impl Estimator<'_> {
             (Select::Value, Type::Map(..) | Type::Object(_)) => 1,
             (Select::Value, _) => 0,
         };
-        let decl = match mode {
-            Select::Value => {
-                of.decl.as_ref().and_then(|decl| decl.field(field)).map(|field| field.decl.clone())
-            }
-            Select::Test | Select::Optional => None,
+        let place = match mode {
+            Select::Value => self.step(&of.place, |decl| decl.field(field).map(|field| field.decl.clone())),
+            Select::Test | Select::Optional => Place::Nowhere,
         };
-        Part { decl, ..self.part(expr, of.cost.plus(CostRange::exactly(own))) }
+        Part { place, ..self.part(expr, of.cost.plus(CostRange::exactly(own))) }
     }
 
     fn call(&mut self, expr: &Expr, call: &Call) -> Part {
@@ -213,7 +248,7 @@ impl Estimator<'_> {
             }
             ("_[_]", [of, _]) => {
                 part.size = of.entries.map(|entries| entries.value);
-                part.decl = of.decl.as_ref().and_then(|decl| decl.items()).cloned();
+                part.place = self.step(&of.place, |decl| decl.items().cloned());
             }
             _ => {}
         }
@@ -236,7 +271,8 @@ impl Estimator<'_> {
     fn fold(&mut self, expr: &Expr, fold: &Fold) -> Part {
         let range = self.expr(&fold.range);
         let outer = self.locals.len();
-        self.locals.extend(variables(fold, &range));
+        let variables = self.variables(fold, &range);
+        self.locals.extend(variables);
         let filter = fold.filter.as_ref().map(|filter| self.expr(filter));
         let body = self.expr(&fold.body);
         self.locals.truncate(outer);
@@ -268,23 +304,29 @@ impl Estimator<'_> {
         }
         part
     }
-}
 
-/// The variables of one round: what a key and a value of the range can be.
-fn variables(fold: &Fold, range: &Part) -> Vec<Local> {
-    let list = !matches!(range.ty, Type::Map(..));
-    let key_decl = match (&range.decl, list) {
-        (Some(_), false) => Some(Arc::new(Decl::from(Type::String))),
-        _ => None,
-    };
-    let value_decl = range.decl.as_ref().and_then(|decl| decl.items()).cloned();
-    let local = |name: &Arc<str>, decl, size| Local { name: name.clone(), decl, size, entries: None };
-    let key = |name| local(name, key_decl.clone(), range.entries.map(|entries| entries.key));
-    let value = |name| local(name, value_decl.clone(), range.entries.map(|entries| entries.value));
-    match &fold.var2 {
-        Some(second) => vec![key(&fold.var), value(second)],
-        None if list => vec![value(&fold.var)],
-        None => vec![key(&fold.var)],
+    /// The variables of one round: what a key and a value of the range can be.
+    fn variables(&self, fold: &Fold, range: &Part) -> Vec<Local> {
+        let list = !matches!(range.ty, Type::Map(..));
+        let keys = match &range.place {
+            _ if list => Place::Undeclared,
+            from => self.step(from, |_| Some(Arc::new(Decl::from(Type::String)))),
+        };
+        let values = self.step(&range.place, |decl| decl.items().cloned());
+        let local = |name: &Arc<str>, place: &Place, size| Local {
+            name: name.clone(),
+            cost: CostRange::exactly(1),
+            place: place.clone(),
+            size,
+            entries: None,
+        };
+        let key = |name| local(name, &keys, range.entries.map(|entries| entries.key));
+        let value = |name| local(name, &values, range.entries.map(|entries| entries.value));
+        match &fold.var2 {
+            Some(second) => vec![key(&fold.var), value(second)],
+            None if list => vec![value(&fold.var)],
+            None => vec![key(&fold.var)],
+        }
     }
 }
 

@@ -356,3 +356,103 @@ fn patches_are_built() {
     }
     assert!(Env::new().compile("Object{}").map_err(|issues| Issue::join(&issues)).is_err());
 }
+
+#[test]
+fn objects_in_patches_are_named_after_their_place() {
+    let env = Env::new().with_patches();
+    for (source, expected) in [
+        ("Object{spec: Object.spec{a: [Object.spec.a{}]}}", Ok(())),
+        (
+            "Object{spec: Object.meta{}}",
+            Err(
+                "unexpected type name \"Object.meta\", expected \"Object.spec\", which matches field name path from root Object type",
+            ),
+        ),
+    ] {
+        let program = env.compile(source).unwrap();
+        let value = program.eval(&[], &mut Budget::new(PER_CALL_LIMIT)).unwrap();
+        assert_eq!(
+            value.check_object_names().map_err(|error| error.to_string()),
+            expected.map_err(str::to_owned),
+            "{source}"
+        );
+    }
+}
+
+/// Answers from a list of what is allowed, and remembers what it was asked.
+struct Recorded(std::sync::Mutex<Vec<crate::Check>>);
+
+impl crate::Authorizer for Recorded {
+    fn check(&self, check: &crate::Check) -> crate::Decision {
+        self.0.lock().unwrap().push(check.clone());
+        crate::Decision { allowed: &*check.verb == "get", reason: "because".into(), error: None }
+    }
+}
+
+#[test]
+fn the_authorizer_is_asked_what_was_built_up() {
+    let env = Env::new().with_authorizer();
+    let asked = std::sync::Arc::new(Recorded(std::sync::Mutex::default()));
+    for (source, expected, question) in [
+        ("authorizer.path('/healthz').check('get').allowed()", "true", "Path(\"/healthz\")"),
+        (
+            "authorizer.group('apps').resource('deployments').namespace('n').name('d').check('list').allowed()",
+            "false",
+            "deployments",
+        ),
+        (
+            "authorizer.serviceAccount('ns', 'sa').group('').resource('pods').check('get').reason()",
+            "\"because\"",
+            "\"sa\"",
+        ),
+        ("authorizer.requestResource.check('get').errored()", "false", "widgets"),
+        (
+            "authorizer.serviceAccount('N', 'sa').path('/').check('get').allowed()",
+            "!Invalid service account namespace",
+            "",
+        ),
+    ] {
+        let resource = crate::Resource { resource: "widgets".into(), ..Default::default() };
+        let variables = vec![
+            ("authorizer", Value::authorizer(asked.clone())),
+            ("authorizer.requestResource", Value::request_resource(asked.clone(), resource)),
+        ];
+        let found = outcome(&env, source, variables);
+        assert!(found.starts_with(expected), "{source}: {found}");
+        let last = asked.0.lock().unwrap().pop().map(|check| format!("{check:?}")).unwrap_or_default();
+        assert!(last.contains(question), "{source}: {last}");
+    }
+}
+
+/// Makes the fields of `variables` when they are asked for.
+struct Lazy;
+
+impl<'a> crate::Activation<'a> for Lazy {
+    fn variable(&self, name: &str) -> Option<Result<Value<'a>, EvalError>> {
+        (name == "variables").then(|| Ok(Value::lazy("variables")))
+    }
+    fn field(&self, _variable: &str, field: &str) -> Option<Result<Value<'a>, EvalError>> {
+        match field {
+            "a" => Some(Ok(Value::Int(1))),
+            "bad" => Some(Err(EvalError::DivideByZero)),
+            _ => None,
+        }
+    }
+}
+
+#[test]
+fn fields_of_lazy_variables_are_made_on_demand() {
+    let env = Env::new().variable("variables", Type::Dyn);
+    for (source, expected) in [
+        ("variables.a + 1", Ok(2)),
+        ("variables['a'] + 1", Ok(2)),
+        ("has(variables.a) ? 1 : 0", Ok(1)),
+        ("has(variables.b) ? 1 : 0", Ok(0)),
+        ("variables.bad", Err(EvalError::DivideByZero)),
+        ("variables.c", Err(EvalError::NoSuchKey("c".into()))),
+    ] {
+        let program = env.compile(source).unwrap();
+        let found = program.eval(&Lazy, &mut Budget::new(PER_CALL_LIMIT));
+        assert_eq!(found.map(|value| value.to_json().unwrap().as_i64().unwrap()), expected, "{source}");
+    }
+}

@@ -8,7 +8,7 @@ use super::parser::{Failed, Parser};
 
 /// Names that no program can write, for what macros hold on to.
 const UNUSED: &str = "#unused";
-const HELD: &str = "@target";
+pub(crate) const HELD: &str = "@target";
 
 /// `name(args)`
 pub(super) fn global(
@@ -102,7 +102,8 @@ fn optional(
     let Kind::Ident(variable_name) = variable.kind else {
         return parser.fail(variable.at, format!("{name}() variable name must be a simple identifier"));
     };
-    // The target is written twice, so it is evaluated once, before.
+    // Upstream writes the target twice. A chain of these would double the tree with each link, so it is held on to instead,
+    // at the cost of evaluating it twice.
     let held: Arc<str> = HELD.into();
     let simple = matches!(target.kind, Kind::Ident(_));
     let (twice, outer) =

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 /// `folder → folders it may use` inside `crates/`. `lib/*` is open to all and stands on nothing of ours but `lib/*`.
 pub const ARROWS: &[(&str, &[&str])] = &[
     ("access/client", &["api/kinds"]),
+    ("api/cel", &["api/kinds"]),
     ("api/http", &["api/registry", "api/kinds", "api/store"]),
     ("api/kinds", &[]),
     ("api/registry", &["api/store", "api/kinds"]),

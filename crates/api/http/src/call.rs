@@ -93,7 +93,8 @@ pub(crate) struct Call {
 
 /// Custom kinds have no protobuf.
 fn offer(kind: &Kind, verb: Verb) -> Offer {
-    Offer { protobuf: kind.rules.is_none(), stream: verb == Verb::Watch }
+    let stream = verb == Verb::Watch;
+    Offer { protobuf: kind.rules.is_none(), stream, watched: stream || verb == Verb::List }
 }
 
 impl Call {

@@ -33,10 +33,12 @@ pub(crate) struct Offer {
     pub(crate) protobuf: bool,
     /// Events one after the other, for which YAML has no form.
     pub(crate) stream: bool,
+    /// There could be a stream here, if it were asked for.
+    pub(crate) watched: bool,
 }
 
 impl Offer {
-    pub(crate) const ANY: Offer = Offer { protobuf: true, stream: false };
+    pub(crate) const ANY: Offer = Offer { protobuf: true, stream: false, watched: false };
 }
 
 /// In which form an object or a list is wanted.
@@ -144,11 +146,12 @@ pub(crate) fn negotiate(headers: &HeaderMap, offer: Offer) -> Result<Output, Sta
     if !asked {
         return Ok(Output::default());
     }
-    Err(match (known, offer.stream) {
-        (false, _) => unknown_form(),
-        (true, false) => not_acceptable(),
-        (true, true) => not_acceptable_stream(),
-    })
+    if !known {
+        return Err(unknown_form(offer.watched));
+    }
+    // What would do for one answer and not for a stream is refused as such.
+    let only_whole = offer.stream && negotiate(headers, Offer { stream: false, ..offer }).is_ok();
+    Err(if only_whole { not_acceptable_stream() } else { not_acceptable() })
 }
 
 /// The form of a failure: it is never a table nor metadata, so only what asks for neither counts.
@@ -171,10 +174,14 @@ fn not_acceptable_stream() -> Status {
     Status::new(406, Reason::NotAcceptable, message)
 }
 
-fn unknown_form() -> Status {
-    let message = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, \
-                   application/vnd.kubernetes.protobuf, application/json;stream=watch, \
-                   application/vnd.kubernetes.protobuf;stream=watch";
+fn unknown_form(watched: bool) -> Status {
+    let mut message =
+        "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, \
+                       application/vnd.kubernetes.protobuf"
+            .to_owned();
+    if watched {
+        message.push_str(", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch");
+    }
     Status::new(406, Reason::NotAcceptable, message).with(Details::default())
 }
 

@@ -48,8 +48,8 @@ fn the_first_thing_that_both_sides_know_is_taken() {
 
 #[test]
 fn custom_kinds_have_no_protobuf_and_streams_no_yaml() {
-    let custom = Offer { protobuf: false, stream: false };
-    let stream = Offer { protobuf: true, stream: true };
+    let custom = Offer { protobuf: false, ..Offer::ANY };
+    let stream = Offer { stream: true, watched: true, ..Offer::ANY };
     for (accept, offer, taken) in [
         ("application/vnd.kubernetes.protobuf", custom, "406"),
         ("application/vnd.kubernetes.protobuf,application/json", custom, "Json Whole"),

@@ -14,7 +14,7 @@ use crate::partial::ListMeta;
 /// A chunk is handed on once it holds this much.
 const CHUNK: usize = 32 * 1024;
 /// How much of a list is held until its length is known.
-const HELD: usize = 6 * 1024 * 1024;
+const HELD: usize = 12 * 1024 * 1024;
 
 pub(crate) async fn list(
     kind: &Kind,

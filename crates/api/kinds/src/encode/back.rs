@@ -27,22 +27,30 @@ impl Back {
     }
 
     /// The place for the next bytes.
+    #[inline]
     fn room(&mut self, length: usize) -> &mut [u8] {
         if self.buffer.len() - self.held < length {
-            let grown = (self.buffer.len() * 2).max(self.held + length).max(512);
-            let mut next = vec![0; grown];
-            next[grown - self.held..].copy_from_slice(self.written());
-            self.buffer = next;
+            self.grow(length);
         }
         let end = self.buffer.len() - self.held;
         self.held += length;
         &mut self.buffer[end - length..end]
     }
 
+    #[cold]
+    fn grow(&mut self, length: usize) {
+        let grown = (self.buffer.len() * 2).max(self.held + length).max(512);
+        let mut next = vec![0; grown];
+        next[grown - self.held..].copy_from_slice(self.written());
+        self.buffer = next;
+    }
+
+    #[inline]
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.room(bytes.len()).copy_from_slice(bytes);
     }
 
+    #[inline]
     pub(super) fn varint(&mut self, mut number: u64) {
         if number < 0x80 {
             self.room(1)[0] = number as u8;
@@ -59,6 +67,7 @@ impl Back {
     }
 
     /// A field's number and how it is written.
+    #[inline]
     pub(super) fn key(&mut self, number: u32, wire: u64) {
         self.varint(u64::from(number) << 3 | wire);
     }

@@ -1,7 +1,6 @@
 //! Regular expressions: `matches`, `find`, `findAll`. Patterns that were compiled once are kept for a while.
 
 use std::cell::RefCell;
-use std::num::NonZeroUsize;
 
 use regex::Regex;
 
@@ -46,7 +45,7 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
 ];
 
 /// How many patterns each thread keeps.
-const KEPT: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+const KEPT: usize = 64;
 /// Larger patterns than this could take memory out of proportion to their cost.
 const MAX_COMPILED_BYTES: usize = 1 << 20;
 
@@ -86,7 +85,7 @@ fn with<'a>(pattern: &str, use_it: impl FnOnce(&Regex) -> Value<'a>) -> Result<V
         let place = match kept.iter().position(|(known, _)| **known == *pattern) {
             Some(place) => place,
             None => {
-                if kept.len() >= KEPT.get() {
+                if kept.len() >= KEPT {
                     kept.remove(0);
                 }
                 kept.push((pattern.into(), compile(pattern)?));

@@ -114,7 +114,9 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     let control = controls.then(|| {
         let upkeep = router.clone().upkeep(pki.authority.clone());
         let control = control::run(router.clone(), clock);
-        tokio::spawn(async move { drop(tokio::join!(upkeep, control)) })
+        tokio::spawn(async move {
+            tokio::join!(upkeep, control);
+        })
     });
     let renewals = tokio::spawn(async move { pki.keep_fresh(&admin).await });
     serve_until(listener, tls, router, &mut stop).await;
@@ -250,6 +252,7 @@ fn registry_options(
         cluster_domain: domain(settings),
         api_address: address.map(|address| (address, listen.port())),
         gates,
+        mount_tokens: settings.no_controllers != Some(true),
         event_ttl: settings
             .event_ttl
             .map_or(usual.event_ttl, |life| Some(life.0).filter(|life| !life.is_zero())),

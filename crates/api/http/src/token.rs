@@ -35,7 +35,7 @@ pub(crate) struct Tokens {
 /// What a token with a good signature says.
 #[derive(Clone, Debug, PartialEq)]
 enum Read {
-    Bound(Claims),
+    Bound(Box<Claims>),
     Legacy(legacy::Claims),
 }
 

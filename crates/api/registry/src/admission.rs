@@ -10,6 +10,7 @@ mod priority;
 mod runtime_class;
 mod service_account;
 mod storage_class;
+pub(crate) mod token_volume;
 mod tolerations;
 
 use kedge_kinds::{Kind, Status};

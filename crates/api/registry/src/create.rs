@@ -146,6 +146,9 @@ impl Registry {
     ) -> Result<Option<String>, Status> {
         let strategy = strategy(&at.kind);
         let view = admission::View { snapshot, at, operation: Operation::Create, options };
+        if self.inner().options.mount_tokens {
+            admission::token_volume::mount(&view, object)?;
+        }
         self.mutate(&view, object, None, warnings).await?;
         let generated = metadata::fill(object, self.inner().clock.now());
         if strategy.counts_generations() {

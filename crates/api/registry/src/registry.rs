@@ -35,6 +35,8 @@ pub struct Options {
     pub api_address: Option<(IpAddr, u16)>,
     /// Finishes namespaces that are being deleted and gives each its default ServiceAccount.
     pub namespace_worker: bool,
+    /// Gives pods a volume with their account's token; somebody must publish the authority's certificate then.
+    pub mount_tokens: bool,
     /// How long an event stays after it was last written; for ever, if not said.
     pub event_ttl: Option<Duration>,
     /// Counts what is used under quotas that are new, were changed or may be wrong.
@@ -53,6 +55,7 @@ impl Default for Options {
             cluster_domain: "cluster.local".to_owned(),
             api_address: None,
             namespace_worker: true,
+            mount_tokens: false,
             quota_worker: true,
             event_ttl: Some(Duration::from_secs(3600)),
             definition_worker: true,

@@ -270,7 +270,7 @@ impl Index {
         let is_selected = |other: &ClusterRole| role.selects.iter().any(|one| one.matches(&other.labels));
         let mut selected: Vec<_> =
             self.cluster_roles.iter().filter(|(_, other)| is_selected(other)).collect();
-        selected.sort_by(|(one, _), (other, _)| one.cmp(other));
+        selected.sort_by_key(|(name, _)| *name);
         for (name, other) in selected {
             if !visited.contains(name) {
                 visited.push(name.clone());

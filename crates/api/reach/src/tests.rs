@@ -37,8 +37,12 @@ impl Hook {
             hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
         };
         let issued = authority.issue(&names, Purpose::Server, clock.now()).unwrap();
-        let chain = vec![CertificateDer::from_pem_slice(issued.certificate.as_bytes()).unwrap()];
-        let key = PrivateKeyDer::from_pem_slice(issued.key.as_bytes()).unwrap();
+        Self::showing(&issued.certificate, &issued.key, authority.pem().to_owned(), alpn).await
+    }
+
+    async fn showing(certificate: &str, key: &str, ca: String, alpn: &[&str]) -> Self {
+        let chain = vec![CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap()];
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -64,7 +68,7 @@ impl Hook {
                 });
             }
         });
-        Self { at, ca: Bytes::from(authority.pem().to_owned()), connections }
+        Self { at, ca: Bytes::from(ca), connections }
     }
 
     fn service(&self, path: &str) -> Target {
@@ -228,4 +232,17 @@ async fn hands_a_connection_over() {
     let mut heard = [0; 4];
     stream.read_exact(&mut heard).await.unwrap();
     assert_eq!(&heard, b"dcba");
+}
+
+#[tokio::test]
+async fn takes_a_certificate_that_signed_itself() {
+    for (host, fine) in [(HOST, true), ("other.host", false)] {
+        let mut params = rcgen::CertificateParams::new(vec![host.to_owned()]).unwrap();
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let key = rcgen::KeyPair::generate().unwrap();
+        let issued = params.self_signed(&key).unwrap();
+        let hook = Hook::showing(&issued.pem(), &key.serialize_pem(), issued.pem(), &["h2"]).await;
+        let answered = hook.reach().send(&hook.service(""), post("/"), SOON).await;
+        assert_eq!(answered.is_ok(), fine, "{host}: {answered:?}");
+    }
 }

@@ -1,5 +1,7 @@
 //! What a connection trusts and shows. Knows no addresses.
 
+mod bundle;
+
 use std::sync::{Arc, OnceLock};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -21,7 +23,12 @@ pub(crate) fn config(target: &Target, exclusive: bool) -> Result<ClientConfig, C
     let builder = if target.insecure_skip_verify {
         builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone(provider)))
     } else {
-        builder.with_root_certificates(roots(target.ca_bundle.as_deref())?)
+        match target.ca_bundle.as_deref().filter(|pem| !pem.is_empty()) {
+            Some(pem) => builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(bundle::Bundle::read(pem, provider)?)),
+            None => builder.with_root_certificates(machine()),
+        }
     };
     let mut config = match &target.identity {
         Some(identity) => shown(identity, |chain, key| builder.with_client_auth_cert(chain, key))?,
@@ -32,20 +39,6 @@ pub(crate) fn config(target: &Target, exclusive: bool) -> Result<ClientConfig, C
         false => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
     };
     Ok(config)
-}
-
-fn roots(bundle: Option<&[u8]>) -> Result<Arc<RootCertStore>, Cause> {
-    let Some(pem) = bundle.filter(|pem| !pem.is_empty()) else { return Ok(machine()) };
-    let bad = |why: String| Cause::Authorities { why };
-    let mut roots = RootCertStore::empty();
-    for der in CertificateDer::pem_slice_iter(pem) {
-        let der = der.map_err(|error| bad(error.to_string()))?;
-        roots.add(der).map_err(|error| bad(error.to_string()))?;
-    }
-    if roots.is_empty() {
-        return Err(bad("unable to load root certificates".to_owned()));
-    }
-    Ok(Arc::new(roots))
 }
 
 /// Those whom this machine trusts. A machine without any trusts nobody.

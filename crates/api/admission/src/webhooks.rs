@@ -115,6 +115,12 @@ impl Webhooks {
         let patch: Value = serde_json::from_slice(&verdict.patch).map_err(|error| {
             Failure::Unheard(format!("received undecodable patch in webhook response: {error}"))
         })?;
+        if !patch.is_array() {
+            return Err(Failure::Unheard(format!(
+                "received undecodable patch in webhook response: json: cannot unmarshal {} into Go value of type jsonpatch.Patch",
+                answer::called(&patch)
+            )));
+        }
         if patch.as_array().is_some_and(Vec::is_empty) {
             return Ok(None);
         }

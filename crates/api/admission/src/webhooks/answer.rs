@@ -58,14 +58,20 @@ pub(crate) enum Unfit {
 }
 
 pub(crate) fn verdict(bytes: &[u8], form: Form, uid: &str, mutating: bool) -> Result<Verdict, Unfit> {
-    let whole: Value = serde_json::from_slice(bytes).map_err(|error| {
-        Unfit::Undecodable(format!("couldn't get version/kind; json parse error: {error}"))
-    })?;
+    // What is no JSON would be YAML to a stock server, and is then mostly a string.
+    let whole: Value = serde_json::from_slice(bytes).unwrap_or_else(|_| Value::from(""));
+    if !whole.is_object() {
+        return Err(Unfit::Undecodable(format!(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type \
+             struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
+            called(&whole)
+        )));
+    }
     let sent = Sent::deserialize(&whole).map_err(|error| Unfit::Undecodable(error.to_string()))?;
     // A review that says which it is says that it is another one.
     if !sent.kind.is_empty() && (sent.kind != "AdmissionReview" || !known(&sent.api_version)) {
         return Err(Unfit::Undecodable(format!(
-            "no kind {:?} is registered for version {:?} in scheme \"k8s.io/apiserver/pkg/util/webhook/client.go\"",
+            "no kind {:?} is registered for version {:?} in scheme \"k8s.io/apiserver/pkg/util/webhook/client.go:71\"",
             sent.kind, sent.api_version
         )));
     }
@@ -115,6 +121,18 @@ pub(crate) fn verdict(bytes: &[u8], form: Form, uid: &str, mutating: bool) -> Re
         warnings: response.warnings.unwrap_or_default(),
         annotations: response.audit_annotations.unwrap_or_default(),
     })
+}
+
+/// What Go calls a value of JSON.
+pub(crate) fn called(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
 }
 
 fn known(api_version: &str) -> bool {

@@ -19,7 +19,7 @@ use crate::{key, selection};
 
 pub(crate) use definitions::Definitions;
 pub(crate) use finalize::mark;
-pub(crate) use form::{read, served, show, stored};
+pub(crate) use form::{between, read, served, show, stored};
 pub(crate) use worker::{load, spawn};
 
 /// The kind of the definitions themselves.

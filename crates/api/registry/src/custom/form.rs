@@ -142,6 +142,21 @@ pub(crate) async fn read(registry: &Registry, kind: &Kind, entry: &Entry) -> Res
     Ok(object)
 }
 
+/// An object of one served version in another.
+pub(crate) async fn between(
+    registry: &Registry,
+    from: &Kind,
+    to: &Kind,
+    mut object: Value,
+) -> Result<Value, Status> {
+    if super::is_remote(from) {
+        let converted = Box::pin(webhook::convert(registry, from, &to.gv, vec![object])).await?;
+        return converted.into_iter().next().ok_or_else(|| Status::internal("a conversion lost its object"));
+    }
+    rename(&mut object, &to.gv);
+    Ok(object)
+}
+
 /// An object of this kind in the version that is stored.
 pub(crate) async fn stored(registry: &Registry, kind: &Kind, mut object: Value) -> Result<Value, Status> {
     if kind.rules.is_none() || kind.gv == kind.stored_as {

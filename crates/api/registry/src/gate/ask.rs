@@ -9,7 +9,7 @@ use super::{Gate, Memory, Operation, Review};
 use crate::registry::Registry;
 use crate::request::{At, DeleteOptions, WriteOptions};
 use crate::strategies::strategy;
-use crate::{convert, subresource};
+use crate::{convert, custom, subresource};
 
 impl Registry {
     /// Asks the gates about an object that is sent and answered and never stored: a Binding, an Eviction, a review.
@@ -78,6 +78,9 @@ impl Registry {
         to: &kedge_kinds::Kind,
         object: Value,
     ) -> Result<Value, Status> {
+        if from.rules.is_some() {
+            return custom::between(self, from, to, object).await;
+        }
         Ok(convert::to_served(to, convert::to_stored(from, object)))
     }
 

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 pub const ARROWS: &[(&str, &[&str])] = &[
     ("access/client", &["api/kinds"]),
     ("api/cel", &["api/kinds"]),
+    ("api/custom", &["api/kinds", "api/cel"]),
     ("api/http", &["api/registry", "api/kinds", "api/store"]),
     ("api/kinds", &[]),
-    ("api/registry", &["api/store", "api/kinds"]),
+    ("api/registry", &["api/store", "api/kinds", "api/custom"]),
     ("api/store", &[]),
 ];
 

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail where it stands")]
 
+mod controller;
 mod server;
 mod story;
 mod world;
@@ -44,4 +45,10 @@ async fn a_world_follows_in_process() {
 async fn a_world_follows_over_https() {
     let server = Server::start().await;
     world::follow(server.https().await, server.in_process()).await;
+}
+
+#[tokio::test]
+async fn a_stock_controller_runs_on_a_kind_of_its_own() {
+    let server = Server::start().await;
+    controller::run(server.https().await).await;
 }

@@ -15,6 +15,7 @@ use crate::documents::Documents;
 use crate::fairness::Fairness;
 use crate::limit::Limits;
 use crate::metrics::Metrics;
+use crate::protobuf::Lengths;
 use crate::rbac::{Ask, Rbac, What};
 use crate::token::Tokens;
 
@@ -86,6 +87,7 @@ pub(crate) struct Api {
     options: Options,
     limits: Limits,
     fairness: Fairness,
+    lengths: Lengths,
     metrics: Metrics,
     documents: Documents,
     stopping: watch::Sender<bool>,
@@ -102,6 +104,7 @@ impl Api {
             aggregation: Aggregation::new(registry.store(), options.front_proxy.clone()),
             tokens: Tokens::new(options.issuer.clone(), &options.signing_key, &public, clock)?,
             limits: Limits::new(options.max_writes_in_flight),
+            lengths: Lengths::default(),
             fairness: Fairness::new(
                 registry.store().clone(),
                 options.max_reads_in_flight + options.max_writes_in_flight,
@@ -136,6 +139,11 @@ impl Api {
 
     pub(crate) fn tokens(&self) -> &Tokens {
         &self.tokens
+    }
+
+    /// How long lists in protobuf were.
+    pub(crate) fn lengths(&self) -> &Lengths {
+        &self.lengths
     }
 
     pub(crate) fn fairness(&self) -> &Fairness {

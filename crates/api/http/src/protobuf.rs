@@ -1,5 +1,6 @@
 //! Answers in protobuf: which message an object is, and its bytes. Knows how objects name themselves and no verbs.
 
+mod lengths;
 mod list;
 mod shared;
 
@@ -16,6 +17,7 @@ use serde_json::Value;
 
 use crate::media::Rendering;
 
+pub(crate) use lengths::{Lengths, Which};
 pub(crate) use list::list;
 pub(crate) use shared::event;
 

@@ -134,8 +134,11 @@ async fn lists_of_any_length_are_what_they_are_in_json() {
         for query in ["", "?limit=2", "?labelSelector=n%3D0"] {
             let path = format!("{MAPS}{query}");
             let json = call(admin, "GET", &path, "").await.json();
-            let (got, _) = speak(admin, "GET", &path, None).await;
-            assert!(got.body == written(&json), "{path} of {wanted}, {} bytes", got.body.len());
+            // The second time its length may be known.
+            for _ in 0..2 {
+                let (got, _) = speak(admin, "GET", &path, None).await;
+                assert!(got.body == written(&json), "{path} of {wanted}, {} bytes", got.body.len());
+            }
         }
     }
     let metadata =

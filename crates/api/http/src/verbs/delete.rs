@@ -24,7 +24,7 @@ pub(super) async fn delete_collection(api: &Api, call: &Call, body: Bytes) -> Re
     let mut options = call.write_options("DeleteOptions")?;
     let (delete, _) = wanted(call, &body, &mut options)?;
     let list = api.registry().delete_collection(&call.at, &call.query.list()?, &delete, &options).await?;
-    super::list::answer(api, call, list).await
+    super::list::answer(api, call, list, None).await
 }
 
 /// What the client wants, and what it said in the old way about dependents.

@@ -10,16 +10,27 @@ use crate::call::Call;
 use crate::chunks::{Chunks, Rows};
 use crate::media::{Format, Rendering};
 use crate::partial::{self, ListMeta};
-use crate::protobuf;
+use crate::protobuf::{self, Which};
 use crate::query::{Query, invalid, not_supported};
 use crate::table::{IncludeObject, Table};
 
 pub(super) async fn list(api: &Api, call: &Call) -> Result<Answer, Status> {
-    let found = api.registry().list(&call.at, &call.query.list()?).await?;
-    answer(api, call, found).await
+    let query = call.query.list()?;
+    let found = api.registry().list(&call.at, &query).await?;
+    let all = query.limit.is_none()
+        && matches!(query.resource_version.as_str(), "" | "0")
+        && [&query.labels, &query.fields, &query.continue_token].iter().all(|text| text.is_empty());
+    let which = all.then(|| Which::new(&call.at, call.output.rendering, found.revision));
+    answer(api, call, found, which).await
 }
 
-pub(super) async fn answer(api: &Api, call: &Call, found: List) -> Result<Answer, Status> {
+/// `which` if everything there is is listed.
+pub(super) async fn answer(
+    api: &Api,
+    call: &Call,
+    found: List,
+    which: Option<Which>,
+) -> Result<Answer, Status> {
     let meta = ListMeta {
         resource_version: found.revision.to_string(),
         continue_token: found.continue_token,
@@ -27,7 +38,7 @@ pub(super) async fn answer(api: &Api, call: &Call, found: List) -> Result<Answer
     };
     let kind = &call.at.kind;
     if call.output.format == Format::Protobuf {
-        let body = protobuf::list(kind, call.output.rendering, found.items, &meta).await?;
+        let body = protobuf::list(kind, call.output.rendering, found.items, &meta, api.lengths(), which).await?;
         return Ok(answer::of(200, Format::Protobuf.content_type(), body));
     }
     let body = match call.output.rendering {

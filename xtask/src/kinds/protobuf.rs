@@ -89,7 +89,11 @@ fn number_type(
     let own: BTreeSet<String> = kind.fields.keys().map(|json| fold(json)).collect();
     for (json, field) in &mut kind.fields {
         match find(&fold(json), message, messages, &own) {
-            Some(path) => {
+            Some(mut path) => {
+                // JSON has the list itself where protobuf has a message that holds nothing else.
+                if name.ends_with(".APIResource") && json == "verbs" {
+                    path.push(1);
+                }
                 field.tag = path.last().copied().unwrap_or(0);
                 field.within = path.split_last().map(|(_, outer)| outer.to_vec()).unwrap_or_default();
             }

@@ -1,18 +1,20 @@
-//! Which crate may use which: the table that ARCHITECTURE.md shows, read by a test. Knows manifests, not code.
+//! Which crate may use which: the table of ARCHITECTURE.md beside the manifests. Knows manifests, not code.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// `folder → folders it may use` inside `crates/`. `lib/*` is open to all and stands on nothing of ours but `lib/*`.
-pub const ARROWS: &[(&str, &[&str])] = &[
-    ("access/client", &["api/kinds"]),
-    ("api/cel", &["api/kinds"]),
-    ("api/custom", &["api/kinds", "api/cel"]),
-    ("api/http", &["api/registry", "api/kinds", "api/store"]),
-    ("api/kinds", &[]),
-    ("api/registry", &["api/store", "api/kinds", "api/custom"]),
-    ("api/store", &[]),
-];
+/// `folder → folders it may use` inside `crates/`, as ARCHITECTURE.md has it. `lib/*` is open to all and stands on nothing of
+/// ours but `lib/*`.
+pub fn arrows(page: &str) -> BTreeMap<String, Vec<String>> {
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
+    let rows = rows.filter(|(folder, _)| folder.contains('/'));
+    rows.map(|(folder, rest)| {
+        let last = rest.trim_end_matches(['|', ' ']).rsplit('|').next().unwrap_or_default();
+        let used = last.split(',').map(|used| used.trim().to_owned()).filter(|used| used.contains('/'));
+        (folder.to_owned(), used.collect())
+    })
+    .collect()
+}
 
 /// Folder of each of our packages, by package name, and what it depends on outside tests.
 pub fn packages(root: &Path) -> std::io::Result<BTreeMap<String, Package>> {

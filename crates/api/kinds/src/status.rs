@@ -168,7 +168,10 @@ impl Status {
             object["reason"] = json!(self.reason);
         }
         if let Some(details) = &self.details {
-            object["details"] = json!(details);
+            let shown = json!(details);
+            if details.own_reason.is_empty() || shown != json!({}) {
+                object["details"] = shown;
+            }
             if !details.own_reason.is_empty() {
                 object["reason"] = json!(details.own_reason);
             }

@@ -195,6 +195,7 @@ impl Registry {
             let (namespace, name) = key::parts(&at.kind, key.as_str());
             At { namespace: namespace.map(Into::into), name: Some(name.into()), ..at.clone() }
         };
+        let delete = DeleteOptions { collection: true, ..delete.clone() };
         let targets = found.iter().map(|(key, _)| (target(key), delete.clone())).collect();
         let gone = self.delete_each(targets, options).await?;
         let shown = found.iter().zip(gone).filter(|(_, gone)| *gone);

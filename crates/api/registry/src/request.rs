@@ -105,6 +105,8 @@ pub enum Propagation {
 
 #[derive(Clone, Debug, Default)]
 pub struct DeleteOptions {
+    /// One of many that go together; those who are told of it are told no name.
+    pub collection: bool,
     pub grace_seconds: Option<i64>,
     pub propagation: Option<Propagation>,
     pub uid: Option<String>,

@@ -51,6 +51,7 @@ fn wanted(
     let precondition = |field: &str| text(preconditions.and_then(|one| one.get(field)));
     let orphan = object.get("orphanDependents").and_then(Value::as_bool);
     let delete = DeleteOptions {
+        collection: false,
         grace_seconds: number(object.get("gracePeriodSeconds")),
         propagation: propagation(text(object.get("propagationPolicy")).as_deref(), orphan)?,
         uid: precondition("uid"),
@@ -63,6 +64,7 @@ fn from_query(call: &Call) -> Result<(DeleteOptions, Option<bool>), Status> {
     let orphan = call.query.get("orphanDependents").map(|_| call.query.flag("orphanDependents"));
     let policy = call.query.get("propagationPolicy").filter(|policy| !policy.is_empty());
     let delete = DeleteOptions {
+        collection: false,
         grace_seconds: call.query.number("gracePeriodSeconds")?,
         propagation: propagation(policy, orphan)?,
         uid: None,

@@ -20,8 +20,11 @@ impl Operation {
 }
 
 impl<'a> Review<'a> {
-    /// Empty for an object whose name is still to be made up.
+    /// Empty for an object whose name is still to be made up, and for one of a collection that goes.
     pub fn name(&self) -> &'a str {
+        if self.delete.is_some_and(|delete| delete.collection) {
+            return "";
+        }
         let named = self.at.name.as_deref().filter(|name| !name.is_empty());
         let of = |object: Option<&'a Value>| object.map(|object| object::meta_text(object, "name"));
         named.or_else(|| of(self.object)).or_else(|| of(self.old)).unwrap_or_default()

@@ -28,6 +28,9 @@ pub(crate) async fn create(
     if !sent.is_empty() && sent != name {
         return Err(Status::bad_request("name in URL does not match name in Eviction object"));
     }
+    if let Some(namespace) = at.namespace.as_deref() {
+        object::set_meta(&mut eviction, "namespace", namespace);
+    }
     registry.admit_sent(at, &mut eviction, options).await?;
     let (delete, tried) = asked(&eviction)?;
     let options = &WriteOptions { dry_run: options.dry_run || tried, ..options.clone() };
@@ -74,6 +77,7 @@ fn asked(eviction: &Value) -> Result<(DeleteOptions, bool), Status> {
         asked.unwrap_or_default();
     let Preconditions { uid, resource_version } = preconditions.unwrap_or_default();
     let delete = DeleteOptions {
+        collection: false,
         grace_seconds: grace_period_seconds,
         propagation: match propagation_policy.as_deref() {
             Some("Orphan") => Some(Propagation::Orphan),

@@ -222,3 +222,17 @@ impl World {
         serde_json::from_slice(&found.bytes).unwrap()
     }
 }
+
+#[tokio::test]
+async fn a_collection_that_goes_is_told_without_names() {
+    let server = Server::start().await;
+    let world = world(&server, "configmaps").await;
+    world.create("configmaps", "shop", config_map("a")).await.unwrap();
+    server.asked();
+    let at = world.at("configmaps", "shop", "");
+    let options = kedge_registry::DeleteOptions::default();
+    world.registry.delete_collection(&at, &Default::default(), &options, &write()).await.unwrap();
+    let told = request(&server);
+    assert_eq!((told.get("name"), &told["operation"]), (None, &json!("DELETE")));
+    assert_eq!(told["oldObject"]["metadata"]["name"], "a");
+}

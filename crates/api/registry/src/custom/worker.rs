@@ -30,7 +30,7 @@ pub(crate) fn load(registry: &Registry) -> Result<(), Status> {
         if establish::is_true(status, "Established") {
             let (_, name) = key::parts(kind, key.as_str());
             let names = object::at(status, &["acceptedNames"]).unwrap_or(&Value::Null);
-            registry.inner().definitions.put(&name.into(), &definition, names, entry.modified());
+            registry.inner().definitions.put(&name.into(), &definition, names, since(registry, entry));
         }
     }
     registry.replace_catalog(registry.inner().definitions.catalog());
@@ -203,7 +203,7 @@ impl Worker {
             self.due.extend(taken.owners().filter(|other| *other != name).cloned());
         }
         let swap = match plan.established {
-            true => definitions.put(name, &definition, &names, self.since(entry)),
+            true => definitions.put(name, &definition, &names, since(&self.registry, entry)),
             false => definitions.remove(name),
         };
         if Meta::of(&definition).is_leaving() {
@@ -212,13 +212,6 @@ impl Worker {
             told.push((name.clone(), plan));
         }
         Ok(swap)
-    }
-
-    /// From when on objects are in the form of the definition. Other servers on the same store may not have heard of it
-    /// yet, so that nothing that they write can be taken for granted.
-    fn since(&self, entry: &Entry) -> kedge_store::Revision {
-        let shared = self.registry.store().is_shared();
-        if shared { kedge_store::Revision::new(u64::MAX) } else { entry.modified() }
     }
 
     fn remove(&mut self, name: &Arc<str>, definition: &Value) {
@@ -230,6 +223,13 @@ impl Worker {
         let task = self.tasks.spawn(async move { Done::Removed(finalize::run(&registry, &of, &uid).await) });
         self.busy.insert(task.id(), name.clone());
     }
+}
+
+/// From when on objects are in the form of the definition. Other servers on the same store may not have heard of it yet,
+/// so that nothing that they write can be taken for granted.
+fn since(registry: &Registry, entry: &Entry) -> kedge_store::Revision {
+    let shared = registry.store().is_shared();
+    if shared { kedge_store::Revision::new(u64::MAX) } else { entry.modified() }
 }
 
 /// Writes the status that was decided, unless the definition is another one by now.

@@ -22,18 +22,12 @@ pub(crate) struct Verdict {
     pub(crate) annotations: BTreeMap<String, String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Sent {
     kind: String,
     api_version: String,
     response: Option<Response>,
-}
-
-impl Default for Sent {
-    fn default() -> Self {
-        Self { kind: String::new(), api_version: String::new(), response: None }
-    }
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -28,7 +28,7 @@ impl Conditions {
             return Ok(true);
         }
         let verdicts = expressions::evaluate(&self.all, review, seen);
-        if verdicts.iter().any(|verdict| *verdict == Ok(false)) {
+        if verdicts.contains(&Ok(false)) {
             return Ok(false);
         }
         let errors: Vec<String> = verdicts.into_iter().filter_map(Result::err).collect();

@@ -81,7 +81,9 @@ fn converted(version: &str, resources: &[Value]) -> Value {
         let shown = json!({"subresource": part, "responseKind": kind(one), "verbs": one["verbs"]});
         match made.iter_mut().find(|resource| resource["resource"] == *parent) {
             Some(resource) if resource["subresources"].is_array() => {
-                resource["subresources"].as_array_mut().map_or((), |parts| parts.push(shown));
+                if let Some(parts) = resource["subresources"].as_array_mut() {
+                    parts.push(shown);
+                }
             }
             Some(resource) => resource["subresources"] = json!([shown]),
             None => made.push(json!({"resource": parent, "scope": "Namespaced", "subresources": [shown]})),

@@ -94,7 +94,8 @@ pub(crate) struct Call {
 /// Custom kinds have no protobuf.
 fn offer(kind: &Kind, verb: Verb) -> Offer {
     let stream = verb == Verb::Watch;
-    Offer { protobuf: kind.rules.is_none(), stream, watched: stream || verb == Verb::List }
+    let renderings = kedge_registry::catalog::is_stored(kind);
+    Offer { protobuf: kind.rules.is_none(), renderings, stream, watched: stream || verb == Verb::List }
 }
 
 impl Call {

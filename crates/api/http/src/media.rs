@@ -31,6 +31,8 @@ const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 pub(crate) struct Offer {
     /// Whole objects in protobuf, which custom kinds don't have; what is asked for their metadata only has it always.
     pub(crate) protobuf: bool,
+    /// Tables and metadata, which what is answered and never stored has not.
+    pub(crate) renderings: bool,
     /// Events one after the other, for which YAML has no form.
     pub(crate) stream: bool,
     /// There could be a stream here, if it were asked for.
@@ -38,7 +40,7 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    pub(crate) const ANY: Offer = Offer { protobuf: true, stream: false, watched: false };
+    pub(crate) const ANY: Offer = Offer { protobuf: true, renderings: true, stream: false, watched: false };
 }
 
 /// In which form an object or a list is wanted.
@@ -104,6 +106,7 @@ impl Clause<'_> {
             (Format::Protobuf, Rendering::Table(_)) => false,
         };
         let stream = self.param("stream").is_none_or(|stream| matches!(stream, "" | "watch"));
+        let can = can && (offer.renderings || rendering == Rendering::Whole);
         (can && stream).then_some(Output { format, rendering })
     }
 

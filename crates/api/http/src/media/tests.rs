@@ -49,9 +49,12 @@ fn the_first_thing_that_both_sides_know_is_taken() {
 #[test]
 fn custom_kinds_have_no_protobuf_and_streams_no_yaml() {
     let custom = Offer { protobuf: false, ..Offer::ANY };
+    let review = Offer { renderings: false, ..Offer::ANY };
     let stream = Offer { stream: true, watched: true, ..Offer::ANY };
     for (accept, offer, taken) in [
         ("application/vnd.kubernetes.protobuf", custom, "406"),
+        ("application/json;as=Table;v=v1;g=meta.k8s.io", review, "406"),
+        ("application/json;as=Table;v=v1;g=meta.k8s.io, application/json", review, "Json Whole"),
         ("application/vnd.kubernetes.protobuf,application/json", custom, "Json Whole"),
         (
             "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",

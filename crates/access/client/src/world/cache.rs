@@ -1,11 +1,13 @@
 //! What is known of one kind, how far, and whether at all. Filled by `follow`, read by everyone.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use k8s_openapi::api::core::v1::{Container, Pod};
 use kube::ResourceExt;
 use parking_lot::RwLock;
 use tokio::sync::watch;
@@ -159,7 +161,32 @@ impl<K: Watched> Cache<K> {
 /// Who wrote which field is nobody's business here, and is half of what an object weighs.
 fn kept<K: Watched>(mut object: K) -> Arc<K> {
     object.meta_mut().managed_fields = None;
+    if let Some(pod) = (&mut object as &mut dyn Any).downcast_mut::<Pod>() {
+        lighten(pod);
+    }
     Arc::new(object)
+}
+
+/// Of the most frequent kind, what only its node needs is left out: it is most of the rest. What is written is what differs
+/// from what was read, so nobody takes these fields for absent.
+fn lighten(pod: &mut Pod) {
+    let Some(spec) = &mut pod.spec else { return };
+    let volumes = spec.volumes.take().into_iter().flatten();
+    let claims =
+        volumes.filter(|volume| volume.persistent_volume_claim.is_some() || volume.ephemeral.is_some());
+    spec.volumes = Some(claims.collect::<Vec<_>>()).filter(|claims| !claims.is_empty());
+    let init = spec.init_containers.iter_mut().flatten();
+    for container in spec.containers.iter_mut().chain(init) {
+        *container = Container {
+            name: std::mem::take(&mut container.name),
+            image: container.image.take(),
+            ports: container.ports.take(),
+            resources: container.resources.take(),
+            restart_policy: container.restart_policy.take(),
+            ..Container::default()
+        };
+    }
+    spec.containers.shrink_to_fit();
 }
 
 /// Something that a cache does not show yet: what one of our own writes did.

@@ -343,7 +343,7 @@ impl Pki {
                 Ok((_, renew_at)) => self.clock.until(renew_at).await,
                 Err(error) => {
                     tracing::error!(%error, "cannot renew the administrator's certificate; trying again in an hour");
-                    self.clock.sleep(std::time::Duration::from_secs(3600)).await;
+                    self.clock.sleep(Duration::from_secs(3600)).await;
                 }
             }
             if let Err(error) = admin.write(self) {

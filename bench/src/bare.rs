@@ -55,7 +55,10 @@ pub(crate) async fn serve(listen: &str, write_kubeconfig: &Path, answers: Answer
 }
 
 /// Binds, makes a certificate and writes a kubeconfig for it.
-pub(crate) async fn open(listen: &str, write_kubeconfig: &Path) -> Result<(TcpListener, ServerConfig), BenchError> {
+pub(crate) async fn open(
+    listen: &str,
+    write_kubeconfig: &Path,
+) -> Result<(TcpListener, ServerConfig), BenchError> {
     let failed = |source| BenchError::Connect { address: listen.to_owned(), source };
     let listener = TcpListener::bind(listen).await.map_err(failed)?;
     let port = listener.local_addr().map_err(failed)?.port();

@@ -5,8 +5,8 @@ mod access;
 mod definitions;
 mod quota;
 mod server;
-mod wire;
 mod webhooks;
+mod wire;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

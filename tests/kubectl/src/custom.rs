@@ -33,7 +33,10 @@ fn a_certificate_is_explained_applied_shown_and_judged() {
     define(&cluster, CERTIFICATES, "certificates.pki.kubectl-test.example");
     let told = cluster.kubectl(["explain", "certificates.spec"]);
     assert_has(&told, &["What the certificate shall say.", "secretName", "-required-", "issuerRef"]);
-    assert_has(&cluster.kubectl(["explain", "crt.spec.secretName"]), &["Where key and certificate are kept."]);
+    assert_has(
+        &cluster.kubectl(["explain", "crt.spec.secretName"]),
+        &["Where key and certificate are kept."],
+    );
     assert_has(&cluster.kubectl(["api-resources", "--api-group=pki.kubectl-test.example"]), &["crt,crts"]);
     cluster.kubectl_with(CERTIFICATE, ["apply", "--server-side", "--filename=-"]);
     let made = cluster.object("crt", "web");
@@ -45,7 +48,8 @@ fn a_certificate_is_explained_applied_shown_and_judged() {
     let shown = cluster.kubectl(["get", "pki", "--output=wide"]);
     assert_has(&shown, &["READY", "SECRET", "ISSUER", "True", "web-tls", "root"]);
     let nameless = CERTIFICATE.replace("commonName: web.example, ", "");
-    let refused = cluster.output_with(&nameless, ["apply", "--server-side", "--force-conflicts", "--filename=-"]);
+    let refused =
+        cluster.output_with(&nameless, ["apply", "--server-side", "--force-conflicts", "--filename=-"]);
     assert_has(&error(&refused), &["a common name or a DNS name is needed"]);
     let odd = CERTIFICATE.replace("secretName: web-tls", "secretName: web-tls, colour: red");
     let refused = cluster.output_with(&odd, ["apply", "--filename=-"]);
@@ -59,7 +63,10 @@ fn a_monitor_is_edited_scaled_and_selected() {
     cluster.kubectl_with(MONITOR, ["apply", "--filename=-"]);
     let made = cluster.object("mon", "web");
     assert_eq!(made["spec"]["endpoints"], json!([{"port": "http", "interval": "30s"}]));
-    assert_eq!((&made["spec"]["extra"], &made["spec"]["tier"]), (&json!({"a": {"b": [1]}}), &json!("bronze")));
+    assert_eq!(
+        (&made["spec"]["extra"], &made["spec"]["tier"]),
+        (&json!({"a": {"b": [1]}}), &json!("bronze"))
+    );
     cluster.kubectl(["scale", "monitor/web", "--replicas=4"]);
     assert_eq!(cluster.object("monitor", "web")["spec"]["shards"], 4);
     let editor = cluster.file("editor", "#!/bin/sh\nsed -i 's/tier: bronze/tier: gold/' \"$1\"\n");
@@ -96,7 +103,14 @@ fn a_data_set_keeps_what_its_rules_keep_and_goes_with_its_definition() {
         mounts,
         json!([{"mountPoint": "https://a.example/", "readOnly": true}, {"mountPoint": "https://b.example/", "readOnly": false}])
     );
-    let refused = cluster.refused(["patch", "dataset", "faces", "--type=merge", "--patch", r#"{"spec":{"format":"png"}}"#]);
+    let refused = cluster.refused([
+        "patch",
+        "dataset",
+        "faces",
+        "--type=merge",
+        "--patch",
+        r#"{"spec":{"format":"png"}}"#,
+    ]);
     assert_has(&refused, &["the format of a data set stays"]);
     cluster.kubectl(["delete", "crd", "datasets.edge.kubectl-test.example", "--timeout=20s"]);
     // kubectl remembers for a while what there was; the server is what counts.
@@ -115,7 +129,8 @@ fn a_definition_of_a_megabyte_is_applied() {
     for at in 0..900 {
         fields.push_str(&format!("              field{at}: {{type: string, description: {described:?}}}\n"));
     }
-    let large = MONITORS.replace("              tier: {type: string", &format!("{fields}              tier: {{type: string"));
+    let large = MONITORS
+        .replace("              tier: {type: string", &format!("{fields}              tier: {{type: string"));
     assert!(large.len() > 900_000 && large.len() < 1_400_000, "{} bytes", large.len());
     define(&cluster, &large, "monitors.metrics.kubectl-test.example");
     cluster.kubectl_with(&large, ["apply", "--server-side", "--filename=-"]);

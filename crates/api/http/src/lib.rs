@@ -42,8 +42,8 @@ mod verbs;
 mod who;
 
 pub use aggregate::FrontProxy;
-pub use audit::{Audit, AuditError, AuditLog};
 pub use api::{Options, StartError, Version};
+pub use audit::{Audit, AuditError, AuditLog};
 pub use body::Body;
 pub use router::{Router, router};
 pub use serve::{ServeError, Tls, serve};

@@ -32,7 +32,8 @@ use crate::query::Query;
 use crate::rbac::{Ask, What};
 use crate::who::Peer;
 use crate::{
-    aggregate, content, documents, fairness, health, impersonate, issuer, media, metrics, path, rbac, verbs, who,
+    aggregate, content, documents, fairness, health, impersonate, issuer, media, metrics, path, rbac, verbs,
+    who,
 };
 
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;

@@ -154,6 +154,17 @@ pub fn label_value(text: &str) -> Messages {
     messages
 }
 
+/// An address in its canonical form.
+pub fn ip_address(name: &str) -> Vec<String> {
+    match name.parse::<std::net::IpAddr>() {
+        Err(_) => vec!["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)".to_owned()],
+        Ok(address) if address.to_string() != name => {
+            vec![format!("must be in canonical form (\"{address}\")")]
+        }
+        Ok(_) => Vec::new(),
+    }
+}
+
 /// The names of roles, and the least that holds for every name: it must fit into a path.
 pub fn path_segment(text: &str) -> Messages {
     if matches!(text, "." | "..") {

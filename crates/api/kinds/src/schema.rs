@@ -200,16 +200,14 @@ impl<'s> Node<'s> {
     /// The value behind a key: a struct's field or a map's value. `None` where the schema has no such field.
     pub fn key(&self, name: &str) -> Option<Node<'s>> {
         match self.place {
-            Place::Object(object) => {
-                match object.fields.binary_search_by(|field| (*field.name).cmp(name)) {
-                    Ok(at) => {
-                        let field = object.fields.get(at)?;
-                        Some(Node::of(self.schemas, &field.shape, Some(field)))
-                    }
-                    Err(_) if object.open => Some(Node::of(self.schemas, &Shape::Any, None)),
-                    Err(_) => None,
+            Place::Object(object) => match object.fields.binary_search_by(|field| (*field.name).cmp(name)) {
+                Ok(at) => {
+                    let field = object.fields.get(at)?;
+                    Some(Node::of(self.schemas, &field.shape, Some(field)))
                 }
-            }
+                Err(_) if object.open => Some(Node::of(self.schemas, &Shape::Any, None)),
+                Err(_) => None,
+            },
             Place::Shape(Shape::Map(value)) => Some(Node::of(self.schemas, value, None)),
             Place::Shape(Shape::Any) => Some(*self),
             Place::Shape(_) => None,

@@ -12,8 +12,8 @@ mod custom;
 mod delete;
 mod doors;
 mod encode;
-pub mod expressions;
 mod events;
+pub mod expressions;
 mod failure;
 pub mod gate;
 mod key;
@@ -43,8 +43,8 @@ pub use doors::Doors;
 pub use list::{Items, List};
 pub use registry::{Found, Options, Registry, Written};
 pub use request::{
-    At, DeleteOptions, FieldValidation, Given, Judge, ListQuery, Patch, Propagation, User, VersionMatch, WatchQuery,
-    WriteOptions,
+    At, DeleteOptions, FieldValidation, Given, Judge, ListQuery, Patch, Propagation, User, VersionMatch,
+    WatchQuery, WriteOptions,
 };
 pub use strategy::Strategy;
 pub use watch::{WatchEvent, WatchKind, Watching};

@@ -3,8 +3,8 @@
 mod rules;
 
 use jiff::Timestamp;
-use kedge_kinds::{Kind, Meta};
 use kedge_kinds::field::{Errors, Path};
+use kedge_kinds::{Kind, Meta};
 use rand::Rng as _;
 use serde_json::{Map, Value};
 
@@ -112,7 +112,7 @@ pub(crate) fn carry_over(new: &mut Value, old: &Value) {
 pub(crate) fn count_generation(kind: &Kind, new: &mut Value, old: &Value) {
     let has_status = kind.rules.is_none() || kind.subresource("status").is_some();
     let matters =
-        |key: &str| !matches!(key, "apiVersion" | "kind" | "metadata") && !(has_status && key == "status");
+        |key: &str| !(matches!(key, "apiVersion" | "kind" | "metadata") || has_status && key == "status");
     let changed = match (new.as_object(), old.as_object()) {
         (Some(new), Some(old)) => {
             new.iter().any(|(key, value)| matters(key) && old.get(key) != Some(value))

@@ -54,7 +54,12 @@ enum Asked {
 
 impl Selection {
     /// `name`: of a request that points at one object.
-    pub(crate) fn parse(kind: &Arc<Kind>, name: Option<&str>, labels: &str, fields: &str) -> Result<Self, Status> {
+    pub(crate) fn parse(
+        kind: &Arc<Kind>,
+        name: Option<&str>,
+        labels: &str,
+        fields: &str,
+    ) -> Result<Self, Status> {
         let selectable = strategy(kind).selectable();
         let defined = kind.rules.as_ref().map_or(&[][..], |rules| rules.selectable());
         let labels = LabelSelector::parse(labels).map_err(|wrong| Status::bad_request(wrong.to_string()))?;

@@ -84,6 +84,8 @@ pub enum NameRule {
     Label1035,
     /// Anything that can be one segment of a path (RBAC kinds).
     PathSegment,
+    /// An IP address in the one way to write it (IPAddress).
+    Address,
 }
 
 /// A field that selectors may name: `spec.nodeName`. `pointer` is its place, `/spec/nodeName`.

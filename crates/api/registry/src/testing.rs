@@ -32,7 +32,8 @@ pub(crate) fn dry() -> WriteOptions {
 
 /// An API without its background worker, so that nothing happens that the test did not do.
 pub(crate) async fn api() -> Api {
-    with(Options { namespace_worker: false, quota_worker: false, event_ttl: None, ..Options::default() }).await
+    with(Options { namespace_worker: false, quota_worker: false, event_ttl: None, ..Options::default() })
+        .await
 }
 
 pub(crate) async fn with(options: Options) -> Api {

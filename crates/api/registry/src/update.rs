@@ -322,6 +322,5 @@ fn unconditional(at: &At, name: &str, errors: Errors) -> Status {
 
 type Met = (kedge_store::Key, Option<kedge_store::Revision>);
 
-
 #[cfg(test)]
 mod tests;

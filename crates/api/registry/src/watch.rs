@@ -179,7 +179,13 @@ impl Watching {
         }
         if let Some(entry) = initial.ready.pop_front() {
             let revision = entry.modified();
-            return Some(Told { kind: WatchKind::Added, entry: Some(entry), written: revision, revision, left: false });
+            return Some(Told {
+                kind: WatchKind::Added,
+                entry: Some(entry),
+                written: revision,
+                revision,
+                left: false,
+            });
         }
         let (revision, mark_end) = (initial.snapshot.revision(), initial.mark_end);
         self.initial = None;
@@ -194,7 +200,8 @@ impl Watching {
         }
         let takes = |entry: &Entry| self.selection.takes(event.key.as_str(), entry);
         let (kind, entry, written, left) = match &event.change {
-            Change::Put { now, before } => match (takes(now), before.as_ref().filter(|before| takes(before))) {
+            Change::Put { now, before } => match (takes(now), before.as_ref().filter(|before| takes(before)))
+            {
                 (true, Some(_)) => (WatchKind::Modified, now, now.modified(), false),
                 (true, None) => (WatchKind::Added, now, now.modified(), false),
                 // One that left the selection is shown as it was last seen in it, at the revision at which it left.

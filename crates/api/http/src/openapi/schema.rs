@@ -126,9 +126,7 @@ impl<'k> Definitions<'k> {
     /// Every definition with its name, sorted by name.
     pub(super) fn written(&self, style: Style) -> impl Iterator<Item = (String, Value)> + '_ {
         let own = self.types.keys().chain(self.lists.keys()).chain(self.defined.keys());
-        let names: BTreeSet<&str> = (own.map(String::as_str))
-            .chain(self.scalars.iter().copied())
-            .collect();
+        let names: BTreeSet<&str> = (own.map(String::as_str)).chain(self.scalars.iter().copied()).collect();
         names.into_iter().map(move |name| {
             let mut schema = match (self.types.get(name), self.lists.get(name), self.defined.get(name)) {
                 (_, _, Some(rules)) if style == Style::V2 => rules.openapi_v2(),

@@ -34,10 +34,7 @@ pub(super) async fn admit(api: &Api, call: &Call) -> Result<(), Status> {
     if !ports.is_empty() {
         options["ports"] = ports.into();
     }
-    let write = WriteOptions {
-        user: (*call.user).clone(),
-        remarks: call.remarks.clone(),
-        ..WriteOptions::default()
-    };
+    let write =
+        WriteOptions { user: (*call.user).clone(), remarks: call.remarks.clone(), ..WriteOptions::default() };
     api.registry().admit_connection(&call.at, &options, &write).await
 }

@@ -64,7 +64,11 @@ fn target(webhook: &Value) -> Target {
         Some(service) => Place::Service {
             namespace: text(&["service", "namespace"]),
             name: text(&["service", "name"]),
-            port: service.get("port").and_then(Value::as_u64).and_then(|port| u16::try_from(port).ok()).unwrap_or(443),
+            port: service
+                .get("port")
+                .and_then(Value::as_u64)
+                .and_then(|port| u16::try_from(port).ok())
+                .unwrap_or(443),
             path: text(&["service", "path"]),
         },
         None => Place::Url(text(&["url"])),

@@ -23,7 +23,8 @@ async fn finds_what_is_ready_behind_a_service() {
         ("routed", json!({"ports": ports, "clusterIP": "10.96.0.77"})),
         ("elsewhere", json!({"type": "ExternalName", "externalName": "hook.example.com"})),
     ] {
-        let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec});
+        let service =
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec});
         api.create("services", "default", service).await.unwrap();
     }
     for object in [

@@ -93,18 +93,7 @@ impl Registry {
         memory: &'a Memory,
     ) -> Review<'a> {
         let (object, old, delete) = (None, None, None);
-        Review {
-            registry: self,
-            snapshot,
-            at,
-            operation,
-            object,
-            old,
-            options,
-            delete,
-            again: false,
-            memory,
-        }
+        Review { registry: self, snapshot, at, operation, object, old, options, delete, again: false, memory }
     }
 }
 

@@ -51,6 +51,7 @@ fn name_problems(rule: NameRule, name: &str) -> Vec<String> {
         NameRule::Label => names::dns1123_label(name),
         NameRule::Label1035 => names::dns1035_label(name),
         NameRule::PathSegment => names::path_segment(name),
+        NameRule::Address => names::ip_address(name),
     }
 }
 

@@ -129,9 +129,9 @@ pub(crate) fn put(kind: &Kind, object: &mut Value, scale: &Value) {
         Some(paths) => {
             let mut keys: Vec<&str> = paths.spec_replicas.split('/').skip(1).collect();
             let Some(last) = keys.pop() else { return };
-            let parent = keys.iter().fold(object, |value, key| {
-                object::as_map(value).entry(*key).or_insert_with(|| json!({}))
-            });
+            let parent = keys
+                .iter()
+                .fold(object, |value, key| object::as_map(value).entry(*key).or_insert_with(|| json!({})));
             object::as_map(parent).insert(last.to_owned(), replicas);
         }
         None => {

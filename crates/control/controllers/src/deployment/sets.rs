@@ -26,7 +26,7 @@ pub(super) struct Sets {
 
 impl Sets {
     pub(super) fn of(deployment: &Deployment, mut all: Vec<Arc<ReplicaSet>>) -> Self {
-        all.sort_by(|a, b| age(a).cmp(&age(b)));
+        all.sort_by_key(|set| age(set));
         let wanted = template(deployment);
         // Should two have the same template, the older one was meant.
         let new = all.iter().position(|set| has_template(set, wanted.as_ref()));
@@ -84,7 +84,7 @@ pub(super) fn slack(deployment: &Deployment) -> (i32, i32) {
 }
 
 fn template(deployment: &Deployment) -> Option<PodTemplateSpec> {
-    Some(deployment.spec.as_ref()?.template.clone()).map(without_hash)
+    Some(without_hash(deployment.spec.as_ref()?.template.clone()))
 }
 
 fn without_hash(mut template: PodTemplateSpec) -> PodTemplateSpec {

@@ -44,7 +44,10 @@ fn a_definition_with_free_names_is_established() {
 #[test]
 fn a_definition_with_taken_names_waits_and_one_that_was_established_stays_so() {
     let mut taken = Taken::default();
-    taken.give(&"things.example.com".into(), &json!({"plural": "things", "singular": "widget", "kind": "Thing"}));
+    taken.give(
+        &"things.example.com".into(),
+        &json!({"plural": "things", "singular": "widget", "kind": "Thing"}),
+    );
     let found = plan(&definition("example.com", json!({})), &taken, NOON);
     assert!(!found.established);
     assert_eq!(

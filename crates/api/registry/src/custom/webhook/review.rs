@@ -123,7 +123,9 @@ fn check(field: &str, texts: &Map<String, Value>) -> Result<(), String> {
     for (key, value) in texts {
         if !value.is_string() {
             let found = json_type(value);
-            return Err(format!("metadata.{field}[{key}] must be a string, but is {found} in converted object"));
+            return Err(format!(
+                "metadata.{field}[{key}] must be a string, but is {found} in converted object"
+            ));
         }
     }
     let mut errors = Errors::default();

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::strategies::fields::{at, fill, has, list, same, text, texts};
 use crate::strategies::names;
 use crate::strategies::role::path_segment;
-use crate::strategy::Strategy;
+use crate::strategy::{NameRule, Strategy};
 
 pub(in crate::strategies) struct Ranges;
 pub(in crate::strategies) struct Addresses;
@@ -63,6 +63,10 @@ impl Strategy for Ranges {
 }
 
 impl Strategy for Addresses {
+    fn name_rule(&self) -> NameRule {
+        NameRule::Address
+    }
+
     fn validate(&self, address: &Value, errors: &mut Errors) {
         let path = Path::root("spec");
         let path = path.child("parentRef");

@@ -109,9 +109,12 @@ fn lies_are_found() {
         let found = believe(ABOUT, false, &v2(), vec![widget("v1")], answered).unwrap_err();
         assert_eq!(found, format!("{ABOUT} {said}"), "{case}");
     }
-    let list = believe(ABOUT, true, &v2(), vec![widget("v1"), widget("v1")], vec![widget("v2"), widget("v1")]);
+    let list =
+        believe(ABOUT, true, &v2(), vec![widget("v1"), widget("v1")], vec![widget("v2"), widget("v1")]);
     assert_eq!(
         list.unwrap_err(),
-        format!("{ABOUT} returned invalid converted object at index 1: invalid groupVersion (expected example.com/v2, received example.com/v1)")
+        format!(
+            "{ABOUT} returned invalid converted object at index 1: invalid groupVersion (expected example.com/v2, received example.com/v1)"
+        )
     );
 }

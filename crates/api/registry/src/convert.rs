@@ -3,6 +3,7 @@
 
 mod autoscaler;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use kedge_kinds::check::{Mode, check};
@@ -72,6 +73,18 @@ const EVENT_FIELDS: [(&str, &str); 7] = [
     ("count", "deprecatedCount"),
     ("reportingComponent", "reportingController"),
 ];
+
+/// The name that a selector's field of the served version has in the stored one; none if the served one has no such field.
+pub(crate) fn stored_field<'f>(kind: &Kind, field: &'f str) -> Option<Cow<'f, str>> {
+    if &*kind.gv.group != "events.k8s.io" {
+        return Some(field.into());
+    }
+    match field {
+        "reportingController" => Some("reportingComponent".into()),
+        "reason" | "type" => Some(field.into()),
+        _ => field.strip_prefix("regarding.").map(|part| format!("involvedObject.{part}").into()),
+    }
+}
 
 fn rename<'n>(fields: &mut Map<String, Value>, names: impl Iterator<Item = (&'n str, &'n str)>) {
     for (from, to) in names {

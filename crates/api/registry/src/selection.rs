@@ -11,10 +11,10 @@ use kedge_store::Entry;
 use serde_json::Value;
 
 use self::traits::Traits;
-use crate::key;
 use crate::registry::parse;
 use crate::strategies::strategy;
 use crate::strategy::Selectable;
+use crate::{convert, key};
 
 /// Parsed and checked against what the kind lets one ask for.
 #[derive(Debug)]
@@ -70,7 +70,9 @@ impl Selection {
                 "metadata.name" => Asked::Name,
                 "metadata.namespace" => Asked::Namespace,
                 other => {
-                    let own = selectable.iter().position(|one| one.field == other).map(Asked::Own);
+                    let stored = convert::stored_field(kind, other);
+                    let own = stored.and_then(|field| selectable.iter().position(|one| one.field == field));
+                    let own = own.map(Asked::Own);
                     let defined = || defined.iter().position(|field| **field == *other).map(Asked::Defined);
                     let known = own.or_else(defined);
                     known.ok_or_else(|| unknown(other, !selectable.is_empty() || kind.rules.is_some()))?
@@ -126,9 +128,17 @@ impl Selection {
         let traits = entry.memo(|bytes| Traits::read(bytes, self.selectable));
         self.labels.matches(|key| traits.label(key))
             && self.fields.iter().all(|term| match term.field {
-                Asked::Own(at) => (traits.field(at) == term.value) == term.equal,
+                Asked::Own(at) => (self.value(&traits, at) == term.value) == term.equal,
                 Asked::Name | Asked::Namespace | Asked::Defined(_) => true,
             })
+    }
+
+    /// What stands in a field; in the first of its places that is filled, where it has several.
+    fn value<'t>(&self, traits: &'t Traits, at: usize) -> &'t str {
+        let name = self.selectable.get(at).map(|one| one.field);
+        let places =
+            self.selectable.iter().enumerate().skip(at).take_while(|(_, one)| Some(one.field) == name);
+        places.map(|(at, _)| traits.field(at)).find(|value| !value.is_empty()).unwrap_or_default()
     }
 
     /// Whether the fields of a custom kind have the values that were asked for.

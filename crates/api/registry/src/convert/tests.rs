@@ -1,22 +1,23 @@
 //! There and back again gives the same.
 
+use kedge_kinds::builtin;
 use kedge_kinds::check::{Mode, check};
 use serde_json::{Value, json};
 
-use super::{to_served, to_stored};
+use super::{stored_field, to_served, to_stored};
 
 /// An object as its version would be stored: with everything that it always writes.
 fn whole(mut object: Value) -> Value {
     let version = object["apiVersion"].as_str().unwrap().to_owned();
     let (group, version) = version.split_once('/').unwrap();
     let kind = object["kind"].as_str().unwrap().to_owned();
-    check(kedge_kinds::builtin().schema_of(group, version, &kind).unwrap(), &mut object, Mode::Whole);
+    check(builtin().schema_of(group, version, &kind).unwrap(), &mut object, Mode::Whole);
     object
 }
 
 #[test]
 fn autoscalers_survive_both_ways() {
-    let kind = kedge_kinds::builtin().by_kind("autoscaling", "v1", "HorizontalPodAutoscaler").unwrap();
+    let kind = builtin().by_kind("autoscaling", "v1", "HorizontalPodAutoscaler").unwrap();
     let v1 = whole(json!({
         "apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "a"},
         "spec": {"maxReplicas": 2, "targetCPUUtilizationPercentage": 80},
@@ -52,7 +53,7 @@ fn autoscalers_survive_both_ways() {
 
 #[test]
 fn events_survive_both_ways() {
-    let kind = kedge_kinds::builtin().by_kind("events.k8s.io", "v1", "Event").unwrap();
+    let kind = builtin().by_kind("events.k8s.io", "v1", "Event").unwrap();
     let new = whole(json!({
         "apiVersion": "events.k8s.io/v1", "kind": "Event", "note": "n", "regarding": {"name": "p"},
         "reportingController": "c", "deprecatedCount": 3, "reason": "r",
@@ -63,4 +64,19 @@ fn events_survive_both_ways() {
         (&json!("n"), &json!(3), &json!("c"))
     );
     assert_eq!(to_served(kind, stored), new);
+}
+
+#[test]
+fn selectors_name_fields_as_their_version_does() {
+    let kind = |group: &str| builtin().kind(group, "v1", "events").unwrap();
+    for (group, field, stored) in [
+        ("", "source", Some("source")),
+        ("", "involvedObject.name", Some("involvedObject.name")),
+        ("events.k8s.io", "regarding.name", Some("involvedObject.name")),
+        ("events.k8s.io", "reportingController", Some("reportingComponent")),
+        ("events.k8s.io", "reason", Some("reason")),
+        ("events.k8s.io", "source", None),
+    ] {
+        assert_eq!(stored_field(kind(group), field).as_deref(), stored, "{group} {field}");
+    }
 }

@@ -75,6 +75,7 @@ impl Strategy for Events {
             field("reason", "/reason"),
             field("reportingComponent", "/reportingComponent"),
             field("source", "/source/component"),
+            field("source", "/reportingComponent"),
             field("type", "/type"),
         ];
         FIELDS

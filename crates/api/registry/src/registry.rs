@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kedge_clock::Clock;
-use kedge_kinds::Status;
+use kedge_kinds::{Kind, Status};
 use kedge_reach::Reach;
 use kedge_store::{Entry, Revision, Snapshot, Store};
 use parking_lot::RwLock;
 use serde_json::Value;
+use tokio::sync::watch;
 
 use crate::authorizer::Authorizer;
 use crate::catalog::Catalog;
@@ -81,6 +82,8 @@ pub(crate) struct Inner {
     pub(crate) definitions: custom::Definitions,
     reach: Reach,
     catalog: RwLock<Arc<Catalog>>,
+    /// Told whenever the catalog was replaced.
+    replaced: watch::Sender<()>,
     authorizer: OnceLock<Arc<dyn Authorizer>>,
 }
 
@@ -136,6 +139,7 @@ impl Registry {
             definitions: custom::Definitions::default(),
             reach,
             catalog: RwLock::new(Arc::new(Catalog::builtin())),
+            replaced: watch::Sender::new(()),
             authorizer: OnceLock::new(),
         };
         Self { inner: Arc::new(inner) }
@@ -148,7 +152,25 @@ impl Registry {
     /// Serves other kinds from now on.
     pub fn replace_catalog(&self, catalog: Catalog) {
         *self.inner.catalog.write() = Arc::new(catalog);
+        self.inner.replaced.send_replace(());
         self.inner.quotas.count_all_anew();
+    }
+
+    /// Waits until the kind is no longer served as it is here: its definition is another one now, or gone.
+    pub fn superseded(&self, kind: &Arc<Kind>) -> impl Future<Output = ()> + Send + use<> {
+        let mut replaced = self.inner.replaced.subscribe();
+        let (registry, kind) = (self.clone(), kind.clone());
+        async move {
+            let is_served = || {
+                let catalog = registry.catalog();
+                let now = catalog.kind(&kind.gv.group, &kind.gv.version, &kind.plural);
+                now.is_some_and(|now| Arc::ptr_eq(now, &kind))
+            };
+            while is_served() {
+                // The registry that is held here has the other end.
+                let _told = replaced.changed().await;
+            }
+        }
     }
 
     /// Says who may what, to those rules that ask. The first one given stays.

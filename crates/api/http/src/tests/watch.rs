@@ -130,3 +130,50 @@ async fn events_come_in_the_form_that_was_asked_for() {
         assert_eq!((&event["type"], &event["object"]["kind"]), (&json!("ADDED"), &json!(kind)));
     }
 }
+
+#[tokio::test]
+async fn a_watch_of_a_custom_kind_ends_when_its_definition_changes_or_goes() {
+    const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    const TOYS: &str = "/apis/example.com/v1/namespaces/default/toys";
+    let server = Server::start().await;
+    let definition = json!({
+        "metadata": { "name": "toys.example.com" },
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": { "plural": "toys", "singular": "toy", "kind": "Toy", "listKind": "ToyList" },
+            "versions": [{ "name": "v1", "served": true, "storage": true,
+                "schema": { "openAPIV3Schema": { "type": "object", "properties": { "a": { "type": "string" } } } } }],
+        },
+    });
+    call(&server.admin, "POST", DEFINITIONS, definition.to_string()).await;
+    let toy =
+        json!({ "apiVersion": "example.com/v1", "kind": "Toy", "metadata": { "name": "one" } }).to_string();
+    for left in (0..2000).rev() {
+        match call(&server.admin, "POST", TOYS, toy.clone()).await.code {
+            201 => break,
+            other => assert!(left > 0, "the kind is still not served: {other}"),
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let toys = format!("{TOYS}?watch=1");
+    let one = format!("{DEFINITIONS}/toys.example.com");
+
+    let mut lines = Lines::open(&server.admin, &toys, "*/*").await;
+    assert_eq!(lines.told().await, "ADDED one");
+    call(&server.admin, "PATCH", &one, r#"{"metadata":{"labels":{"of":"no concern"}}}"#).await;
+    call(&server.admin, "PATCH", &format!("{TOYS}/one"), r#"{"a":"x"}"#).await;
+    assert_eq!(lines.told().await, "MODIFIED one", "a label of the definition ends nothing");
+    call(&server.admin, "PATCH", &one, r#"{"spec":{"names":{"shortNames":["ty"]}}}"#).await;
+    assert_eq!(lines.told().await, "end");
+
+    let mut lines = Lines::open(&server.admin, &toys, "*/*").await;
+    assert_eq!(lines.told().await, "ADDED one");
+    call(&server.admin, "DELETE", &one, "").await;
+    // Objects are marked before they go.
+    let mut told = lines.told().await;
+    if told == "MODIFIED one" {
+        told = lines.told().await;
+    }
+    assert_eq!(told, "DELETED one");
+    assert_eq!(lines.told().await, "end");
+}

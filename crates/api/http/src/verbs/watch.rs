@@ -60,12 +60,16 @@ pub(super) async fn watch(api: &Arc<Api>, mut call: Call) -> Result<Answer, Stat
     };
     let content_type = if form.is_some() { PROTOBUF_EVENTS } else { "application/json" };
     let watching = api.registry().watch(&call.at, &query).await?;
+    // What a definition said when the watch began is not how its objects look once it says something else.
+    let superseded =
+        call.at.kind.rules.is_some().then(|| -> Timer { Box::pin(api.registry().superseded(&call.at.kind)) });
     let stream = Stream {
         watching,
         table,
         form,
         first: true,
         end: timer(api, life),
+        superseded,
         bookmark: query.bookmarks.then(|| timer(api, BOOKMARK_EVERY)),
         stopping: api.stopping(),
         done: false,
@@ -100,6 +104,8 @@ struct Stream {
     form: Option<Cow<'static, Form>>,
     first: bool,
     end: Timer,
+    /// For custom kinds only.
+    superseded: Option<Timer>,
     bookmark: Option<Timer>,
     stopping: Receiver<bool>,
     done: bool,
@@ -141,19 +147,21 @@ impl Stream {
     }
 
     async fn wake(&mut self) -> Wake {
-        let bookmark = async {
-            match &mut self.bookmark {
+        async fn over(timer: &mut Option<Timer>) {
+            match timer {
                 Some(timer) => timer.await,
                 None => std::future::pending().await,
             }
-        };
+        }
         tokio::select! {
             biased;
             // An error means that nobody can ask for a stop any more, which is one.
             _ = self.stopping.wait_for(|stopping| *stopping) => Wake::End,
             () = &mut self.end => Wake::End,
             event = self.watching.next() => Wake::Event(event),
-            () = bookmark => Wake::Bookmark,
+            // Behind the events: that the last objects are gone is told before the end.
+            () = over(&mut self.superseded) => Wake::End,
+            () = over(&mut self.bookmark) => Wake::Bookmark,
         }
     }
 

@@ -225,6 +225,20 @@ fn a_pod_changes_little() {
         &[
             ("image", other(json!({"name": "c", "image": "a:2", "imagePullPolicy": "IfNotPresent"})), &[]),
             ("a label", json!({"metadata": {"labels": {"a": "b"}}}), &[]),
+            (
+                "less confined",
+                json!({"metadata": {"annotations": {"container.apparmor.security.beta.kubernetes.io/c": "unconfined"}}}),
+                &[
+                    "metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]: Forbidden: may not add AppArmor annotations",
+                ],
+            ),
+            (
+                "a mirror",
+                json!({"metadata": {"annotations": {"kubernetes.io/config.mirror": "x"}}}),
+                &[
+                    "metadata.annotations[kubernetes.io/config.mirror]: Forbidden: may not add mirror pod annotation",
+                ],
+            ),
             ("nearer deadline", json!({"spec": {"activeDeadlineSeconds": 10}}), &[]),
             (
                 "further deadline",
@@ -260,6 +274,27 @@ fn a_pod_changes_little() {
             ),
         ],
     );
+}
+
+#[test]
+fn what_a_pod_was_judged_by_stays() {
+    let mut base = container(json!({}));
+    base["metadata"]["annotations"] = json!({
+        "container.apparmor.security.beta.kubernetes.io/c": "runtime/default", "kubernetes.io/config.mirror": "x",
+    });
+    let mut other = base.clone();
+    other["metadata"]["annotations"] = json!({
+        "container.apparmor.security.beta.kubernetes.io/c": "unconfined", "free": "",
+    });
+    for check in [update::check, update::status] {
+        let mut errors = Errors::default();
+        check(&mut errors, &base, &base);
+        assert!(errors.is_empty(), "{errors:?}");
+        check(&mut errors, &other, &base);
+        let told = format!("{errors:?}");
+        assert!(told.contains("may not remove or update AppArmor annotations"), "{told}");
+        assert!(told.contains("may not remove or update mirror pod annotation"), "{told}");
+    }
 }
 
 #[test]

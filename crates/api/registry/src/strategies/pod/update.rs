@@ -11,7 +11,11 @@ const FORBIDDEN: &str = "pod updates may not change fields other than \
      additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was \
      previously negative)";
 
+const APPARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
+const MIRROR: &str = "kubernetes.io/config.mirror";
+
 pub(super) fn check(errors: &mut Errors, new: &Value, old: &Value) {
+    annotations(errors, new, old);
     let path = Path::root("spec");
     let (new, old) = (at(new, "spec"), at(old, "spec"));
     for field in ["containers", "initContainers"] {
@@ -30,6 +34,27 @@ pub(super) fn check(errors: &mut Errors, new: &Value, old: &Value) {
     }
     if !same_but_for_allowed(new, old, gated) {
         errors.forbidden(&path, FORBIDDEN);
+    }
+}
+
+/// Annotations that say how the pod is confined and who made it: judged when it was made, so they stay as they were.
+fn annotations(errors: &mut Errors, new: &Value, old: &Value) {
+    let metadata = Path::root("metadata");
+    let path = metadata.child("annotations");
+    let (now, before) = (map(at(new, "metadata"), "annotations"), map(at(old, "metadata"), "annotations"));
+    let called = |key: &str| match key {
+        MIRROR => Some("mirror pod annotation"),
+        _ => key.starts_with(APPARMOR).then_some("AppArmor annotations"),
+    };
+    for (key, value) in before {
+        if let Some(called) = called(key).filter(|_| now.get(key) != Some(value)) {
+            errors.forbidden(&path.key(key), &format!("may not remove or update {called}"));
+        }
+    }
+    for key in now.keys().filter(|key| !before.contains_key(*key)) {
+        if let Some(called) = called(key) {
+            errors.forbidden(&path.key(key), &format!("may not add {called}"));
+        }
     }
 }
 
@@ -116,6 +141,7 @@ fn same_but_for_image(new: &[Value], old: &[Value]) -> bool {
 
 /// Once at a node, a pod stays; a status update never moves it.
 pub(super) fn status(errors: &mut Errors, new: &Value, old: &Value) {
+    annotations(errors, new, old);
     let (now, before) = (at(new, "spec"), at(old, "spec"));
     if has(before, "nodeName") && text(now, "nodeName") != text(before, "nodeName") {
         errors.forbidden(&Path::root("status").child("nodeName"), "may not be changed directly");

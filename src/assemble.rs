@@ -113,7 +113,8 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     tracing::info!("kedge is ready at {server}; kubeconfig: {}", admin.shown());
     let control = controls.then(|| {
         let upkeep = router.clone().upkeep(pki.authority.clone());
-        let control = control::run(router.clone(), clock);
+        let me = || format!("{}_{}_{}", host_name().unwrap_or_default(), listen, std::process::id());
+        let control = control::run(router.clone(), clock, store.is_shared().then(me));
         tokio::spawn(async move {
             tokio::join!(upkeep, control);
         })

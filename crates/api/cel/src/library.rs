@@ -89,6 +89,14 @@ pub(crate) fn functions() -> impl Iterator<Item = &'static Function> {
     FUNCTIONS.values()
 }
 
+/// More text than any request can hold is more than a rule can need.
+const LONGEST_TEXT: usize = 4 << 20;
+
+/// Refuses to make a text that is out of proportion to what it is made of: costs are counted by what functions are given.
+fn room_for(bytes: usize) -> Result<(), EvalError> {
+    if bytes > LONGEST_TEXT { Err(EvalError::CostExceeded) } else { Ok(()) }
+}
+
 fn first<'v, 'a>(args: &'v [Value<'a>]) -> Result<&'v Value<'a>, EvalError> {
     args.first().ok_or(EvalError::NoSuchOverload)
 }

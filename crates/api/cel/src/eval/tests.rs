@@ -456,3 +456,36 @@ fn fields_of_lazy_variables_are_made_on_demand() {
         assert_eq!(found.map(|value| value.to_json().unwrap().as_i64().unwrap()), expected, "{source}");
     }
 }
+
+#[test]
+fn no_text_grows_out_of_proportion() {
+    let env = Env::new().variable("long", Type::String);
+    let long = "x".repeat(90_000);
+    for source in [
+        "long.replace('x', long).size() > 0",
+        "long.replace('', long).size() > 0",
+        "long.split('').join(long).size() > 0",
+        "(long.replace('x', 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx') + long.replace('x', 'yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy')).size() > 0",
+        "long.replace('x', long).size() > 0 || true",
+    ] {
+        let found = outcome(&env, source, vec![("long", Value::text(&long))]);
+        assert_eq!(found, "!operation cancelled: actual cost limit exceeded", "{source}");
+    }
+    let found = outcome(&env, "long.replace('x', 'yy', 3).size()", vec![("long", Value::text(&long))]);
+    assert_eq!(found, "90003");
+}
+
+#[test]
+fn a_pattern_is_no_larger_than_it_looks() {
+    let env = Env::new().variable("long", Type::String).variable("pattern", Type::String);
+    let long = "x".repeat(90_000);
+    for (pattern, expected) in [
+        ("(x+x+)+y", "false"),
+        ("^x{1,9}", "true"),
+        ("(x{1,999})*z", "!operation cancelled: actual cost limit exceeded"),
+        ("(x{999,}){1,999}z", "!operation cancelled: actual cost limit exceeded"),
+    ] {
+        let variables = vec![("long", Value::text(&long)), ("pattern", Value::text(pattern))];
+        assert_eq!(outcome(&env, "long.matches(pattern)", variables), expected, "{pattern}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Fun, first, second, time};
+use super::{Fun, first, room_for, second, time};
 use crate::error::EvalError;
 use crate::value::{Value, compare};
 
@@ -193,8 +193,14 @@ pub(crate) fn add<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<Value<'a>, 
         (Value::Int(a), Value::Int(b)) => int(a.checked_add(*b)),
         (Value::Uint(a), Value::Uint(b)) => uint(a.checked_add(*b)),
         (Value::Double(a), Value::Double(b)) => Ok(Value::Double(a + b)),
-        (Value::String(a), Value::String(b)) => Ok(Value::shared([&**a, &**b].concat())),
-        (Value::Bytes(a), Value::Bytes(b)) => Ok(Value::Bytes([&**a, &**b].concat().into())),
+        (Value::String(a), Value::String(b)) => {
+            room_for(a.len().saturating_add(b.len()))?;
+            Ok(Value::shared([&**a, &**b].concat()))
+        }
+        (Value::Bytes(a), Value::Bytes(b)) => {
+            room_for(a.len().saturating_add(b.len()))?;
+            Ok(Value::Bytes([&**a, &**b].concat().into()))
+        }
         (Value::List(a), Value::List(b)) => Ok(Value::List(a.concat(b)?)),
         (Value::Duration(a), Value::Duration(b)) => duration(a.checked_add(*b)),
         (Value::Timestamp(at), Value::Duration(by)) | (Value::Duration(by), Value::Timestamp(at)) => {

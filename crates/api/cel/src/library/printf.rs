@@ -1,7 +1,7 @@
 //! `"%s is %d".format([a, b])`.
 
 use super::strings::quote;
-use super::{Fun, convert, time};
+use super::{Fun, convert, room_for, time};
 use crate::error::EvalError;
 use crate::types::Type;
 use crate::value::{List, Map, Value};
@@ -122,6 +122,7 @@ fn format(pattern: &str, list: &List<'_>) -> Result<String, EvalError> {
                     return Err(bad(&format!("index {place} out of range")));
                 }
                 out.push_str(&one(verb, precision, &list.get(place)?)?);
+                room_for(out.len())?;
                 place += 1;
             }
         }

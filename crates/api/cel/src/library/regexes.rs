@@ -19,13 +19,13 @@ findAll string_find_all_string_int string.(string,int) list(string)
 pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
     ("matches", |args| match args {
         [Value::String(text), Value::String(pattern)] => {
-            with(pattern, |regex| Value::Bool(regex.is_match(text)))
+            with(text, pattern, |regex| Value::Bool(regex.is_match(text)))
         }
         _ => Err(EvalError::NoSuchOverload),
     }),
     ("find", |args| match args {
         [Value::String(text), Value::String(pattern)] => {
-            with(pattern, |regex| Value::shared(regex.find(text).map_or("", |found| found.as_str())))
+            with(text, pattern, |regex| Value::shared(regex.find(text).map_or("", |found| found.as_str())))
         }
         _ => Err(EvalError::NoSuchOverload),
     }),
@@ -36,7 +36,7 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
             _ => return Err(EvalError::NoSuchOverload),
         };
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        with(pattern, |regex| {
+        with(text, pattern, |regex| {
             Value::list(
                 regex.find_iter(text).take(limit).map(|found| Value::shared(found.as_str())).collect(),
             )
@@ -80,7 +80,25 @@ fn reason(error: &regex::Error, pattern: &str) -> String {
     }
 }
 
-fn with<'a>(pattern: &str, use_it: impl FnOnce(&Regex) -> Value<'a>) -> Result<Value<'a>, EvalError> {
+/// The most steps, roughly, that one match may take: characters of the text times those of the pattern written out.
+const MOST_STEPS: usize = 100_000_000;
+
+/// The cost of a match counts `x{1,999}` as nine characters, but it works as a thousand.
+fn in_proportion(text: &str, pattern: &str) -> Result<(), EvalError> {
+    let counts = pattern.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
+    let counts =
+        counts.filter_map(|(count, _)| count.rsplit(',').find_map(|number| number.parse::<usize>().ok()));
+    let written_out = counts.fold(pattern.len(), |length, count| length.saturating_mul(count.max(1)));
+    let fine = written_out.saturating_mul(text.len()) <= MOST_STEPS || written_out == pattern.len();
+    if fine { Ok(()) } else { Err(EvalError::CostExceeded) }
+}
+
+fn with<'a>(
+    text: &str,
+    pattern: &str,
+    use_it: impl FnOnce(&Regex) -> Value<'a>,
+) -> Result<Value<'a>, EvalError> {
+    in_proportion(text, pattern)?;
     COMPILED.with_borrow_mut(|kept| {
         let place = match kept.iter().position(|(known, _)| **known == *pattern) {
             Some(place) => place,

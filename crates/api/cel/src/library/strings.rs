@@ -1,6 +1,6 @@
 //! Strings: the standard predicates and the extensions. Places count characters, not bytes.
 
-use super::{Fun, first, lists, second};
+use super::{Fun, first, lists, room_for, second};
 use crate::error::EvalError;
 use crate::value::{Text, Value};
 
@@ -65,14 +65,9 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
         _ => Err(EvalError::NoSuchOverload),
     }),
     ("replace", |args| match args {
-        [Value::String(text), Value::String(old), Value::String(new)] => {
-            Ok(Value::shared(text.replace(&**old, new)))
-        }
+        [Value::String(text), Value::String(old), Value::String(new)] => replaced(text, old, new, usize::MAX),
         [Value::String(text), Value::String(old), Value::String(new), Value::Int(limit)] => {
-            Ok(Value::shared(match usize::try_from(*limit) {
-                Ok(limit) => text.replacen(&**old, new, limit),
-                Err(_) => text.replace(&**old, new),
-            }))
+            replaced(text, old, new, usize::try_from(*limit).unwrap_or(usize::MAX))
         }
         _ => Err(EvalError::NoSuchOverload),
     }),
@@ -110,6 +105,7 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
         let mut joined = String::new();
         for (place, item) in list.iter().enumerate() {
             let Value::String(text) = item? else { return Err(EvalError::NoSuchOverload) };
+            room_for(joined.len().saturating_add(mark.len()).saturating_add(text.len()))?;
             if place > 0 {
                 joined.push_str(mark);
             }
@@ -123,6 +119,13 @@ pub(crate) const FUNCTIONS: &[(&str, Fun)] = &[
     }),
     ("jsonpatch.escapeKey", |args| changed(args, |text| text.replace('~', "~0").replace('/', "~1"))),
 ];
+
+fn replaced<'a>(text: &str, old: &str, new: &str, most: usize) -> Result<Value<'a>, EvalError> {
+    // Without a limit there are at most as many matches as fit, and an empty text matches once more.
+    let matches = if new.len() <= old.len() { 0 } else { text.matches(old).take(most).count() };
+    room_for(text.len().saturating_add(matches.saturating_mul(new.len())))?;
+    Ok(Value::shared(text.replacen(old, new, most)))
+}
 
 fn both<'a>(args: &[Value<'a>], holds: fn(&str, &str) -> bool) -> Result<Value<'a>, EvalError> {
     match (first(args)?, second(args)?) {

@@ -91,7 +91,7 @@ fn a_data_set_keeps_what_its_rules_keep_and_goes_with_its_definition() {
     define(&cluster, DATASETS, "datasets.edge.kubectl-test.example");
     let set = |format: &str, mounts: &str| {
         format!(
-            "{{apiVersion: edge.kubectl-test.example/v1alpha1, kind: Dataset, metadata: {{name: faces}}, spec: {{format: {format}, mounts: {mounts}}}}}"
+            "---\n{{apiVersion: edge.kubectl-test.example/v1alpha1, kind: Dataset, metadata: {{name: faces}}, spec: {{format: {format}, mounts: {mounts}}}}}"
         )
     };
     let first = set("csv", "[{mountPoint: 'https://a.example/'}]");

@@ -120,7 +120,7 @@ class PythonClient(unittest.TestCase):
         forced = resource.server_side_apply(body=body, namespace="default", field_manager="two", force_conflicts=True)
         self.assertEqual(3, forced.spec.replicas)
         managers = {entry.manager for entry in forced.metadata.managedFields}
-        self.assertEqual({"one", "two"}, managers)
+        self.assertLessEqual({"one", "two"}, managers, "controllers own fields, too")
 
     def test_pagination_is_whole(self):
         for number in range(25):

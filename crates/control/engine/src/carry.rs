@@ -142,7 +142,8 @@ async fn one(
 ) -> Result<Option<Wait>, TurnError> {
     let sent = match action {
         Action::Create { resource, namespace, object } => {
-            let answer = send(client, "POST", &resource.path(namespace, None), object).await;
+            let answer =
+                send(client, recorder.component(), "POST", &resource.path(namespace, None), object).await;
             answer.map(|answer| answer.seen(&resource.kind))
         }
         Action::Change { target, subresource, patch } => {
@@ -155,7 +156,7 @@ async fn one(
             patch["metadata"]["uid"] = target.uid.clone().into();
             let revision = moved.get(&target.uid).unwrap_or(&target.revision);
             patch["metadata"]["resourceVersion"] = revision.clone().into();
-            let answer = send(client, "PATCH", &path, &patch).await;
+            let answer = send(client, recorder.component(), "PATCH", &path, &patch).await;
             answer.map(|answer| answer.seen(&target.resource.kind))
         }
         Action::Delete { target, propagation, grace_seconds, unchanged } => {
@@ -174,7 +175,7 @@ async fn one(
             }
             let what = Until::Leaving { key: target.key.clone(), uid: target.uid.clone() };
             let wait = Wait { kind: target.resource.kind.clone(), what };
-            send(client, "DELETE", &path, &options).await.map(|_| Some(wait))
+            send(client, recorder.component(), "DELETE", &path, &options).await.map(|_| Some(wait))
         }
         Action::Tell(note) => {
             recorder.tell(note).await;
@@ -235,8 +236,10 @@ impl Answer {
     }
 }
 
+/// `manager` owns the fields that are written.
 pub(crate) async fn send(
     client: &Client,
+    manager: &str,
     method: &str,
     path: &str,
     body: &Value,
@@ -244,7 +247,10 @@ pub(crate) async fn send(
     let content = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
     let request = Request::builder()
         .method(method)
-        .uri(path)
+        .uri(match method {
+            "DELETE" => path.to_owned(),
+            _ => format!("{path}?fieldManager={manager}"),
+        })
         .header(CONTENT_TYPE, content)
         .body(body.to_string().into_bytes())
         .map_err(kube::Error::HttpError)?;

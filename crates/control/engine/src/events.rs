@@ -85,6 +85,10 @@ impl Recorder {
         Self { component, client, clock, memory: Mutex::default() }
     }
 
+    pub(crate) fn component(&self) -> &'static str {
+        self.component
+    }
+
     pub(crate) async fn tell(&self, note: &Note) {
         let now = self.clock.now();
         let fate = self.memory.lock().fate(note, now);
@@ -103,11 +107,18 @@ impl Recorder {
             Fate::TooMuch => return,
             Fate::New(name) => {
                 let event = self.event(note, namespace, &name, now);
-                carry::send(&self.client, "POST", &events.path(namespace, None), &event).await
+                carry::send(&self.client, self.component, "POST", &events.path(namespace, None), &event).await
             }
             Fate::Again { name, count } => {
                 let patch = json!({"count": count, "lastTimestamp": seconds(now)});
-                carry::send(&self.client, "PATCH", &events.path(namespace, Some(&name)), &patch).await
+                carry::send(
+                    &self.client,
+                    self.component,
+                    "PATCH",
+                    &events.path(namespace, Some(&name)),
+                    &patch,
+                )
+                .await
             }
         };
         if let Err(error) = sent {

@@ -59,7 +59,7 @@ pub(super) async fn leases(programs: &Programs, folder: &Path, table: &mut Table
     }
     let before = log_bytes(&data);
     for node in 0..NODES {
-        send(&api, Method::PUT, &format!("{LEASES}/node-{node}"), &lease(node, 1)).await?;
+        send(&api, Method::PATCH, &format!("{LEASES}/node-{node}"), &lease(node, 1)).await?;
     }
     let each = (log_bytes(&data) - before) as f64 / NODES as f64;
     table.at_most("log written for one renewal of a Lease", each, "bytes", 1200.0);
@@ -80,7 +80,8 @@ fn lease(node: usize, turn: usize) -> Value {
 
 async fn send(api: &Api, method: Method, path: &str, body: &Value) -> Result<(), BenchError> {
     let mut connection = Connection::open(&api.target).await?;
-    connection.drain(method, path, JSON, Bytes::from(body.to_string())).await.map(|_| ())
+    let content = if method == Method::PATCH { "application/merge-patch+json" } else { JSON };
+    connection.drain(method, path, content, Bytes::from(body.to_string())).await.map(|_| ())
 }
 
 /// How far the log of a store that is still in its first segments is written. What is behind that is zero.

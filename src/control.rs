@@ -2,10 +2,6 @@
 
 use kedge_client::{Client, World};
 use kedge_clock::Clock;
-use kedge_controllers::{
-    Deployments, EndpointSliceMirrors, EndpointSlices, EndpointsOfServices, GarbageCollector, ReplicaSets,
-    ReplicationControllers,
-};
 use kedge_engine::{Engine, Leadership};
 use kedge_http::Router;
 use kedge_registry::User;
@@ -30,12 +26,8 @@ pub(crate) async fn run(router: Router, clock: Clock, me: Option<String>) {
 
 fn engine(client: Client, clock: Clock) -> Engine {
     let world = World::new(client.clone(), clock.clone());
-    Engine::new(world, client.clone(), clock.clone())
-        .with(Deployments)
-        .with(ReplicaSets)
-        .with(ReplicationControllers)
-        .with(EndpointSlices)
-        .with(EndpointsOfServices)
-        .with(EndpointSliceMirrors)
-        .with_worker(GarbageCollector::new(client, clock))
+    let engine = Engine::new(world, client, clock);
+    [kedge_controllers::join, kedge_jobs::join, kedge_nodes::join, kedge_volumes::join]
+        .into_iter()
+        .fold(engine, |engine, join| join(engine))
 }

@@ -18,8 +18,8 @@ use kube::ResourceExt;
 use kube::core::SelectorExt;
 
 use self::sets::Sets;
-use crate::claim::{self, claim};
-use crate::pods::PodFacts;
+use kedge_children::claim::{self, claim};
+use kedge_children::pods::PodFacts;
 
 pub struct Deployments;
 

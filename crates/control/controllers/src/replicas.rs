@@ -13,9 +13,9 @@ use kedge_engine::{Action, Controller, Key, NotReady, Plan, Refusal, Seen, Sever
 use kube::ResourceExt;
 use kube::core::SelectorExt;
 
-use crate::claim::{self, claim};
-use crate::names;
-use crate::pods::{self, PodFacts};
+use kedge_children::claim::{self, claim};
+use kedge_children::names;
+use kedge_children::pods::{self, PodFacts};
 use spelling::Replicated;
 
 pub struct ReplicaSets;

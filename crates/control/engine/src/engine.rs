@@ -42,6 +42,14 @@ impl Engine {
         self
     }
 
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     pub fn workers(&self) -> &[Arc<dyn Worker>] {
         &self.workers
     }

@@ -12,8 +12,8 @@ use kube::ResourceExt;
 use kube::core::{Expression, Selector};
 
 use super::annotations;
-use crate::claim;
-use crate::names::{self, Hash};
+use kedge_children::claim;
+use kedge_children::names::{self, Hash};
 
 const HASH_LABEL: &str = "pod-template-hash";
 const HASH_LENGTH: usize = 10;

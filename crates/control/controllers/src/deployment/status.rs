@@ -6,7 +6,7 @@ use kedge_engine::{Action, Plan};
 use kube::ResourceExt;
 
 use super::sets::{self, Sets, slack, wanted};
-use crate::conditions;
+use kedge_children::conditions;
 
 const AVAILABLE: &str = "Available";
 const PROGRESSING: &str = "Progressing";

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::{hold, noon, object, status};
+use kedge_children::testing::{hold, noon, object, status};
 
 /// A Deployment of template `t`, seen once.
 fn deployment(edit: impl FnOnce(&mut Value)) -> Deployment {
@@ -149,7 +149,7 @@ fn recreate_waits_for_the_last_old_pod() {
     assert_eq!(summary(&planned(&recreate, vec![set("old", 1, 4, 4)])), "old=0");
     let world = World::by_hand();
     hold(&world, vec![set("old", 1, 0, 0)]);
-    let leaving = crate::testing::pod("p", "old", |pod| {
+    let leaving = kedge_children::testing::pod("p", "old", |pod| {
         pod["metadata"]["deletionTimestamp"] = json!("2030-01-01T11:59:00Z");
     });
     hold(&world, vec![leaving]);

@@ -7,7 +7,7 @@ use kedge_engine::{Action, Key, NotReady, Plan, World};
 use kube::ResourceExt;
 
 use super::places::{self, Family};
-use crate::pods::PodFacts;
+use kedge_children::pods::PodFacts;
 
 const MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
 const MANAGER: &str = "endpoint-controller";

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kedge_engine::{Key, NotReady, World};
 use kube::ResourceExt;
 
-use crate::pods::PodFacts;
+use kedge_children::pods::PodFacts;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Family {

@@ -10,7 +10,7 @@ use kedge_engine::{Action, Key, NotReady, Plan, World};
 use kube::ResourceExt;
 
 use super::places::{self, Family, Groups};
-use crate::{claim, names};
+use kedge_children::{claim, names};
 
 pub(super) const MANAGER: &str = "endpointslice-controller.k8s.io";
 const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";

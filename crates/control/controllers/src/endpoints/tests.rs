@@ -2,7 +2,7 @@ use kedge_engine::Action;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::{hold, noon, object, pod};
+use kedge_children::testing::{hold, noon, object, pod};
 
 fn service(edit: impl FnOnce(&mut Value)) -> Service {
     let mut value = json!({

@@ -11,7 +11,7 @@ use kedge_client::Watched;
 use kube::core::Selector;
 use serde::Serialize;
 
-use crate::conditions;
+use kedge_children::conditions;
 
 const FAILURE: &str = "ReplicaFailure";
 

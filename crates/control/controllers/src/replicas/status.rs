@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kedge_engine::Action;
 
 use super::spelling::{Counts, Replicated};
-use crate::pods::PodFacts;
+use kedge_children::pods::PodFacts;
 
 /// The status that it should have, and when it changes by the passing of time alone.
 pub(super) fn of<R: Replicated>(

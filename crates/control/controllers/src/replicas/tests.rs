@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::{hold, noon, object, pod, status, summary};
+use kedge_children::testing::{hold, noon, object, pod, status, summary};
 
 fn set(wanted: u32) -> ReplicaSet {
     edited(wanted, |_| {})

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 
-use crate::pods::PodFacts;
+use kedge_children::pods::PodFacts;
 
 const COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Pod, PodCondition, PodTemplateSpec};
 
-pub(crate) trait PodFacts {
+pub trait PodFacts {
     fn phase(&self) -> &str;
     fn condition(&self, type_: &str) -> Option<&PodCondition>;
     fn is_leaving(&self) -> bool;
@@ -59,7 +59,7 @@ impl PodFacts for Pod {
 }
 
 /// A pod as its template describes it; nobody's yet, and without a name.
-pub(crate) fn from_template(template: Option<&PodTemplateSpec>, namespace: &str) -> Pod {
+pub fn from_template(template: Option<&PodTemplateSpec>, namespace: &str) -> Pod {
     let template = template.cloned().unwrap_or_default();
     let mut pod = Pod { spec: template.spec, ..Pod::default() };
     let described = template.metadata.unwrap_or_default();

@@ -8,7 +8,7 @@ const SUFFIX: usize = 5;
 const LONGEST_BASE: usize = 63 - SUFFIX;
 
 /// A name for the `index`th thing that is made out of one situation.
-pub(crate) fn made(base: &str, situation: &[&str], index: usize) -> String {
+pub fn made(base: &str, situation: &[&str], index: usize) -> String {
     let mut hash = Hash::new();
     situation.iter().for_each(|part| hash.add(part.as_bytes()));
     hash.add(&index.to_le_bytes());
@@ -17,7 +17,7 @@ pub(crate) fn made(base: &str, situation: &[&str], index: usize) -> String {
 }
 
 /// A number in the letters of a name.
-pub(crate) fn safe(mut number: u64, length: usize) -> String {
+pub fn safe(mut number: u64, length: usize) -> String {
     let mut text = String::with_capacity(length);
     for _ in 0..length {
         let letter = usize::try_from(number % ALPHABET.len() as u64).unwrap_or(0);
@@ -29,21 +29,21 @@ pub(crate) fn safe(mut number: u64, length: usize) -> String {
 
 /// FNV-1a, finished so that close numbers end far apart: it must give the same in every version of this program.
 #[derive(Clone, Copy)]
-pub(crate) struct Hash(u64);
+pub struct Hash(u64);
 
 impl Hash {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self(0xcbf2_9ce4_8422_2325)
     }
 
-    pub(crate) fn add(&mut self, bytes: &[u8]) {
+    pub fn add(&mut self, bytes: &[u8]) {
         // The length keeps neighbouring parts apart.
         for byte in bytes.iter().chain(&bytes.len().to_le_bytes()) {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }
 
-    pub(crate) fn value(self) -> u64 {
+    pub fn value(self) -> u64 {
         let mixed = (self.0 ^ (self.0 >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
         mixed ^ (mixed >> 33)
     }

@@ -6,21 +6,21 @@ use kedge_client::{Revision, Watched, World};
 use kedge_engine::{Action, Plan};
 use serde_json::{Value, json};
 
-pub(crate) fn noon() -> Timestamp {
+pub fn noon() -> Timestamp {
     "2030-01-01T12:00:00Z".parse().unwrap()
 }
 
-pub(crate) fn object<K: Watched>(value: Value) -> K {
+pub fn object<K: Watched>(value: Value) -> K {
     serde_json::from_value(value).unwrap()
 }
 
 /// Puts these objects into a world; a kind of which there are none is known to have none.
-pub(crate) fn hold<K: Watched>(world: &World, objects: Vec<K>) {
+pub fn hold<K: Watched>(world: &World, objects: Vec<K>) {
     world.feed::<K>().replace(objects, Revision(1));
 }
 
 /// A pod of an owner, `uid` being the owner's.
-pub(crate) fn pod(name: &str, owner: &str, edit: impl FnOnce(&mut Value)) -> Pod {
+pub fn pod(name: &str, owner: &str, edit: impl FnOnce(&mut Value)) -> Pod {
     let mut value = json!({
         "metadata": {
             "name": name, "namespace": "n", "uid": name, "resourceVersion": "1", "labels": {"app": "web"},
@@ -42,7 +42,7 @@ pub(crate) fn pod(name: &str, owner: &str, edit: impl FnOnce(&mut Value)) -> Pod
 }
 
 /// What a plan does to the world, without what it says about it: `+Pod -Pod/a ~Pod/b`.
-pub(crate) fn summary(plan: &Plan) -> String {
+pub fn summary(plan: &Plan) -> String {
     let words = plan.actions.iter().filter_map(|action| match action {
         Action::Create { resource, .. } => Some(format!("+{}", resource.kind)),
         Action::Delete { target, .. } => Some(format!("-{}/{}", target.resource.kind, target.key.name)),
@@ -55,7 +55,7 @@ pub(crate) fn summary(plan: &Plan) -> String {
 }
 
 /// The status that a plan writes.
-pub(crate) fn status(plan: &Plan) -> Value {
+pub fn status(plan: &Plan) -> Value {
     let patch = plan.actions.iter().find_map(|action| match action {
         Action::Change { subresource: "status", patch, .. } => Some(patch["status"].clone()),
         _ => None,

@@ -10,13 +10,13 @@ use kube::core::{Selector, SelectorExt};
 use serde::Serialize;
 
 /// What an owner has, and what has to be done so that it does.
-pub(crate) struct Claim<K> {
-    pub(crate) mine: Vec<Arc<K>>,
-    pub(crate) actions: Vec<Action>,
+pub struct Claim<K> {
+    pub mine: Vec<Arc<K>>,
+    pub actions: Vec<Action>,
 }
 
 /// Goes through an owner's possible children. An owner that is leaving takes nobody in and lets nobody go.
-pub(crate) fn claim<O, K>(owner: &O, selector: &Selector, candidates: Vec<Arc<K>>) -> Claim<K>
+pub fn claim<O, K>(owner: &O, selector: &Selector, candidates: Vec<Arc<K>>) -> Claim<K>
 where
     O: Watched,
     K: Watched + Serialize,
@@ -42,12 +42,12 @@ where
 }
 
 /// The one owner that looks after an object.
-pub(crate) fn controller<K: Watched>(object: &K) -> Option<&OwnerReference> {
+pub fn controller<K: Watched>(object: &K) -> Option<&OwnerReference> {
     object.meta().owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
 }
 
 /// How an owner's children name it.
-pub(crate) fn reference<O: Watched>(owner: &O) -> OwnerReference {
+pub fn reference<O: Watched>(owner: &O) -> OwnerReference {
     let meta = owner.meta();
     OwnerReference {
         api_version: O::api_version(&()).into_owned(),

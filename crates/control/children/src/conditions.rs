@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 /// A condition of any kind.
-pub(crate) trait Condition {
+pub trait Condition {
     fn type_(&self) -> &str;
     fn status(&self) -> &str;
     fn keep_moment_of(&mut self, other: &Self);
@@ -34,7 +34,7 @@ condition!(
 );
 
 /// Sets a condition in the place of the one of its type.
-pub(crate) fn set<C: Condition>(conditions: &mut Option<Vec<C>>, mut new: C) {
+pub fn set<C: Condition>(conditions: &mut Option<Vec<C>>, mut new: C) {
     let all = conditions.get_or_insert_default();
     match all.iter_mut().find(|old| old.type_() == new.type_()) {
         Some(old) if old.status() == new.status() => {
@@ -46,7 +46,7 @@ pub(crate) fn set<C: Condition>(conditions: &mut Option<Vec<C>>, mut new: C) {
     }
 }
 
-pub(crate) fn remove<C: Condition>(conditions: &mut Option<Vec<C>>, type_: &str) {
+pub fn remove<C: Condition>(conditions: &mut Option<Vec<C>>, type_: &str) {
     if let Some(all) = conditions {
         all.retain(|condition| condition.type_() != type_);
     }
@@ -55,7 +55,7 @@ pub(crate) fn remove<C: Condition>(conditions: &mut Option<Vec<C>>, type_: &str)
     }
 }
 
-pub(crate) fn at(moment: Timestamp) -> Option<Time> {
+pub fn at(moment: Timestamp) -> Option<Time> {
     // Kubernetes' times have whole seconds; what is read back must equal what was written.
     Timestamp::from_second(moment.as_second()).ok().map(Time)
 }

@@ -1,0 +1,9 @@
+//! What controllers share: whose an object is, how its children are named, what a pod's state means, how a condition is set.
+//! Pure functions over objects; knows no controller. Walk: step 6, inside `control/engine`.
+
+pub mod claim;
+pub mod conditions;
+pub mod names;
+pub mod pods;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;

@@ -1,0 +1,1 @@
+//! Chooses a node for every pod that has none.

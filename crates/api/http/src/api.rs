@@ -6,6 +6,7 @@ use std::sync::Arc;
 use kedge_clock::Clock;
 use kedge_kinds::{Details, Reason, Status};
 use kedge_registry::{Registry, User};
+use prometheus_client::registry::Registry as Registered;
 use tokio::sync::watch;
 
 use crate::access::Access;
@@ -40,6 +41,8 @@ pub struct Options {
     pub max_connections: u32,
     /// Shown by `/version`.
     pub version: Version,
+    /// What other parts of this process count, shown by `/metrics` behind our own.
+    pub figures: Arc<Registered>,
 }
 
 #[derive(Clone, Debug)]
@@ -67,6 +70,7 @@ impl Options {
                 git_commit: String::new(),
                 build_date: "1970-01-01T00:00:00Z".to_owned(),
             },
+            figures: Arc::default(),
         }
     }
 }
@@ -109,7 +113,7 @@ impl Api {
                 registry.store().clone(),
                 options.max_reads_in_flight + options.max_writes_in_flight,
             ),
-            metrics: Metrics::default(),
+            metrics: Metrics::new(options.figures.clone()),
             documents: Documents::default(),
             stopping: watch::Sender::new(false),
             registry,

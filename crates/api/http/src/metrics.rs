@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kedge_store::Store;
 use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::text::encode_registry;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -35,6 +35,7 @@ struct InFlight {
 
 pub(crate) struct Metrics {
     registry: Registry,
+    others: Arc<Registry>,
     requests: Family<Request, Counter>,
     durations: Family<Timed, Histogram, fn() -> Histogram>,
     in_flight: Family<InFlight, Gauge>,
@@ -55,8 +56,9 @@ fn histogram() -> Histogram {
     Histogram::new(BUCKETS)
 }
 
-impl Default for Metrics {
-    fn default() -> Self {
+impl Metrics {
+    /// `others` are shown behind ours.
+    pub(crate) fn new(others: Arc<Registry>) -> Self {
         let mut registry = Registry::default();
         let in_flight = Family::<InFlight, Gauge>::default();
         let kind = |request_kind| in_flight.get_or_create(&InFlight { request_kind }).clone();
@@ -72,6 +74,7 @@ impl Default for Metrics {
             objects: Gauge::default(),
             revision: Gauge::default(),
             registry: Registry::default(),
+            others,
         };
         registry.register(
             "apiserver_request",
@@ -150,7 +153,8 @@ impl Metrics {
         self.objects.set(i64::try_from(snapshot.count("")).unwrap_or(i64::MAX));
         self.revision.set(i64::try_from(snapshot.revision().get()).unwrap_or(i64::MAX));
         let mut text = String::new();
-        encode(&mut text, &self.registry)?;
+        encode_registry(&mut text, &self.registry)?;
+        encode_registry(&mut text, &self.others)?;
         Ok(text)
     }
 }

@@ -337,8 +337,7 @@ async fn document(api: &Api, parts: &Parts, query: &Query) -> Result<Answer, Sta
                 .metrics()
                 .text(api.registry().store())
                 .map_err(|error| Status::internal(error.to_string()))?;
-            let end = "# EOF\n";
-            let text = format!("{}{}{end}", text.trim_end_matches(end), api.fairness().metrics());
+            let text = format!("{text}{}# EOF\n", api.fairness().metrics());
             return Ok(answer::of(200, "application/openmetrics-text; version=1.0.0; charset=utf-8", text));
         }
         _ => {}

@@ -29,6 +29,9 @@ pub enum TurnError {
     Refused(Vec<Refusal>),
     #[error("{action}")]
     Failed { action: String, source: Box<kube::Error> },
+    /// A mistake of ours, which must cost one object's turn and nothing else.
+    #[error("the turn panicked")]
+    Panicked,
 }
 
 /// An action that the API will not do, in its own words.

@@ -1,8 +1,11 @@
 //! Keeps every worker's loop going: what changes goes into its queue, what is due gets a turn, several at a time and never
 //! two for one object. Nothing here is true only in memory: a new engine looks at everything once and goes on from there.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use futures::FutureExt;
+use jiff::SignedDuration;
 use kedge_client::{Key, Seen, World};
 use kedge_clock::Clock;
 use kube::Client;
@@ -10,7 +13,9 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
+use crate::carry::TurnError;
 use crate::controller::Controller;
+use crate::metrics::{Counters, Metrics};
 use crate::queue::Queue;
 use crate::turn::{Hand, Next, Outcome, Worker};
 
@@ -23,11 +28,19 @@ pub struct Engine {
     client: Client,
     clock: Clock,
     workers: Vec<Arc<dyn Worker>>,
+    metrics: Metrics,
 }
 
 impl Engine {
     pub fn new(world: World, client: Client, clock: Clock) -> Self {
-        Self { world, client, clock, workers: Vec::new() }
+        Self { world, client, clock, workers: Vec::new(), metrics: Metrics::default() }
+    }
+
+    /// Counts in these from now on.
+    #[must_use]
+    pub fn counted_in(mut self, metrics: Metrics) -> Self {
+        self.metrics = metrics;
+        self
     }
 
     #[must_use]
@@ -58,7 +71,8 @@ impl Engine {
     pub async fn run(self) {
         let mut loops = JoinSet::new();
         for worker in self.workers {
-            loops.spawn(look_after(worker, self.world.clone(), self.clock.clone()));
+            let counters = self.metrics.of(worker.name());
+            loops.spawn(look_after(worker, self.world.clone(), self.clock.clone(), counters));
         }
         while loops.join_next().await.is_some() {}
     }
@@ -71,7 +85,7 @@ struct Desk {
     woken: Notify,
 }
 
-async fn look_after(worker: Arc<dyn Worker>, world: World, clock: Clock) {
+async fn look_after(worker: Arc<dyn Worker>, world: World, clock: Clock, counters: Counters) {
     let desk = Arc::new(Desk::default());
     let listener = {
         let (desk, worker, world) = (desk.clone(), worker.clone(), world.clone());
@@ -105,8 +119,9 @@ async fn look_after(worker: Arc<dyn Worker>, world: World, clock: Clock) {
             while turns.len() < PARALLEL
                 && let Some(key) = queue.take(clock.now())
             {
-                turns.spawn(turn(worker.clone(), world.clone(), key));
+                turns.spawn(turn(worker.clone(), world.clone(), clock.clone(), key));
             }
+            counters.waiting(queue.len());
             queue.next_moment()
         };
         let due = async {
@@ -118,7 +133,8 @@ async fn look_after(worker: Arc<dyn Worker>, world: World, clock: Clock) {
         tokio::select! {
             biased;
             Some(ended) = turns.join_next() => {
-                if let Ok((key, next)) = ended {
+                if let Ok((key, next, took)) = ended {
+                    counters.ended(took, matches!(next, Next::Retry(_)));
                     settle(&worker, &desk, &clock, &key, next);
                 }
             }
@@ -128,12 +144,17 @@ async fn look_after(worker: Arc<dyn Worker>, world: World, clock: Clock) {
     }
 }
 
-async fn turn(worker: Arc<dyn Worker>, world: World, key: Key) -> (Key, Next) {
-    let Outcome { waits, next } = worker.turn(&key).await;
+async fn turn(worker: Arc<dyn Worker>, world: World, clock: Clock, key: Key) -> (Key, Next, SignedDuration) {
+    let begun = clock.now();
+    let ended = AssertUnwindSafe(worker.turn(&key)).catch_unwind().await;
+    let Outcome { waits, next } = ended.unwrap_or_else(|_| {
+        tracing::error!(controller = worker.name(), %key, "a turn panicked; it is tried again");
+        Outcome { waits: Vec::new(), next: Next::Retry(TurnError::Panicked) }
+    });
     for wait in &waits {
         world.catch_up(wait).await;
     }
-    (key, next)
+    (key, next, clock.now().duration_since(begun))
 }
 
 fn settle(worker: &Arc<dyn Worker>, desk: &Desk, clock: &Clock, key: &Key, next: Next) {

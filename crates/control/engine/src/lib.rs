@@ -8,6 +8,7 @@ mod controller;
 mod engine;
 mod events;
 mod lease;
+mod metrics;
 mod queue;
 mod turn;
 
@@ -18,5 +19,6 @@ pub use engine::Engine;
 pub use events::Severity;
 pub use kedge_client::{Key, NotReady, Seen, Wait, World};
 pub use lease::Leadership;
+pub use metrics::Metrics;
 pub use queue::Queue;
 pub use turn::{Hand, Next, Outcome, Wake, Worker};

@@ -16,6 +16,7 @@ use kedge_registry::gate::Gate;
 use kedge_registry::{Doors, Registry};
 use kedge_seal::SealError;
 use kedge_store::{Backup, Store, StoreError};
+use prometheus_client::registry::Registry as Registered;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -102,6 +103,10 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     let mut options = http_options(&settings, &pki, listen, files)?;
     let audit = audit(&settings, clock.clone())?;
     options.audit = audit.clone();
+    let metrics = kedge_engine::Metrics::default();
+    let mut figures = Registered::default();
+    metrics.register(&mut figures);
+    options.figures = Arc::new(figures);
     let router = kedge_http::router(registry, options)?;
     let tls = Tls::new(pki.serving.clone(), pki.authority.clients()?)?;
     let server = format!("https://{}", SocketAddr::new(reachable(listen.ip()), listen.port()));
@@ -113,8 +118,7 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     tracing::info!("kedge is ready at {server}; kubeconfig: {}", admin.shown());
     let control = controls.then(|| {
         let upkeep = router.clone().upkeep(pki.authority.clone());
-        let me = || format!("{}_{}_{}", host_name().unwrap_or_default(), listen, std::process::id());
-        let control = control::run(router.clone(), clock, store.is_shared().then(me));
+        let control = control::run(router.clone(), clock, metrics, store.is_shared().then(control::me));
         tokio::spawn(async move {
             tokio::join!(upkeep, control);
         })

@@ -19,6 +19,12 @@ pub(crate) struct Kedge {
 pub(crate) enum Command {
     /// Run the API server with its store, in the foreground.
     Server(Box<Settings>),
+    /// Run the controllers alone, against any Kubernetes API.
+    Controllers {
+        /// Where the API is and who to be there.
+        #[arg(long, value_name = "FILE", env = "KUBECONFIG")]
+        kubeconfig: PathBuf,
+    },
     /// Write the store of a server that is not running to one file.
     Backup {
         file: PathBuf,

@@ -1,33 +1,79 @@
-//! Starts the controllers of a server. They use the API as any client does, only without a socket.
+//! Starts the control plane, of a server or alone. It uses the API as any client does, in a server only without a socket.
 
-use kedge_client::{Client, World};
+use std::path::{Path, PathBuf};
+
+use kedge_client::{Client, ConnectError, World};
 use kedge_clock::Clock;
-use kedge_engine::{Engine, Leadership};
+use kedge_engine::{Engine, Leadership, Metrics};
 use kedge_http::Router;
 use kedge_registry::User;
+use kube::config::{Kubeconfig, KubeconfigError};
 
-/// Runs them until the task is ended. Servers that share a store take turns: the one of them named `me` works while it leads.
-pub(crate) async fn run(router: Router, clock: Clock, me: Option<String>) {
-    let user = User {
-        name: "system:kube-controller-manager".to_owned(),
-        groups: vec!["system:masters".to_owned(), "system:authenticated".to_owned()],
-        ..User::default()
+use crate::network::host_name;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ControlError {
+    #[error("cannot use the kubeconfig {}", path.display())]
+    Kubeconfig { path: PathBuf, source: Box<KubeconfigError> },
+    #[error("cannot reach the API")]
+    Connect(#[from] ConnectError),
+}
+
+/// Runs all parts of a server until the task is ended. Servers that share a store take turns: the one of them named `me`
+/// works while it leads.
+pub(crate) async fn run(router: Router, clock: Clock, metrics: Metrics, me: Option<String>) {
+    let acting_as = |name: &str| {
+        let user = User {
+            name: name.to_owned(),
+            groups: vec!["system:masters".to_owned(), "system:authenticated".to_owned()],
+            ..User::default()
+        };
+        kedge_client::in_process(router.clone().acting_as(user))
     };
-    let client = kedge_client::in_process(router.acting_as(user));
-    let work = || engine(client.clone(), clock.clone()).run();
+    let client = acting_as("system:kube-controller-manager");
+    let work = || {
+        let world = World::new(client.clone(), clock.clone());
+        controllers(world, client.clone(), clock.clone()).counted_in(metrics.clone()).run()
+    };
+    lead(&client, &clock, "kedge-controllers", me, work).await;
+}
+
+/// Runs the controllers alone, against the API that a kubeconfig names.
+pub(crate) async fn controllers_alone(kubeconfig: &Path) -> Result<(), ControlError> {
+    let (client, clock) = (remote(kubeconfig).await?, Clock::system());
+    let work = || {
+        let world = World::new(client.clone(), clock.clone());
+        controllers(world, client.clone(), clock.clone()).run()
+    };
+    lead(&client, &clock, "kedge-controllers", Some(me()), work).await;
+    Ok(())
+}
+
+/// A name unlike every other server's.
+pub(crate) fn me() -> String {
+    format!("{}_{}", host_name().unwrap_or_default(), uuid::Uuid::new_v4())
+}
+
+async fn remote(path: &Path) -> Result<Client, ControlError> {
+    let wrong = |source| ControlError::Kubeconfig { path: path.to_owned(), source: Box::new(source) };
+    Ok(kedge_client::https(Kubeconfig::read_from(path).map_err(wrong)?).await?)
+}
+
+async fn lead<W: Future<Output = ()>>(
+    client: &Client,
+    clock: &Clock,
+    lease: &str,
+    me: Option<String>,
+    work: impl Fn() -> W,
+) {
     match me {
         None => work().await,
-        Some(me) => {
-            let leadership = Leadership::new(client.clone(), clock.clone(), "kedge-controllers", me);
-            leadership.while_held(work).await;
-        }
+        Some(me) => Leadership::new(client.clone(), clock.clone(), lease, me).while_held(work).await,
     }
 }
 
-fn engine(client: Client, clock: Clock) -> Engine {
-    let world = World::new(client.clone(), clock.clone());
-    let engine = Engine::new(world, client, clock);
+fn controllers(world: World, client: Client, clock: Clock) -> Engine {
     [kedge_controllers::join, kedge_jobs::join, kedge_nodes::join, kedge_volumes::join]
         .into_iter()
-        .fold(engine, |engine, join| join(engine))
+        .fold(Engine::new(world, client, clock), |engine, join| join(engine))
 }

@@ -23,6 +23,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let done = match Kedge::parse().command {
         Command::Server(flags) => server(*flags),
+        Command::Controllers { kubeconfig } => alone(control::controllers_alone(&kubeconfig)),
         Command::Backup { file, data_dir } => backup(&file, &data_dir),
         Command::Restore { file, data_dir } => restore(&file, &data_dir),
         Command::Secrets { command: SecretsCommand::RotateKey { data_dir } } => rotate(&data_dir),
@@ -48,6 +49,13 @@ fn server(flags: settings::Settings) -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(assemble::server(settings, files))?;
     Ok(())
+}
+
+/// Runs a part of the control plane until a signal ends it; others go on from what it wrote.
+fn alone(part: impl Future<Output = Result<(), control::ControlError>>) -> Result<(), Box<dyn Error>> {
+    assemble::log();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    Ok(runtime.block_on(part)?)
 }
 
 fn backup(file: &Path, data_dir: &Path) -> Result<(), Box<dyn Error>> {

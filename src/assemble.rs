@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use kedge_admission::{Policies, Webhooks, keep_checked};
 use kedge_clock::Clock;
-use kedge_http::{Audit, AuditError, AuditLog, FrontProxy, Router, ServeError, StartError, Tls};
+use kedge_http::{Audit, AuditError, AuditLog, Router, ServeError, StartError, Tls};
 use kedge_kinds::Status;
-use kedge_pki::{Authority, Leaf, Names, PkiError, Purpose, Serving};
+use kedge_pki::PkiError;
 use kedge_reach::Reach;
 use kedge_registry::gate::Gate;
 use kedge_registry::{Doors, Registry};
@@ -22,9 +22,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing_subscriber::EnvFilter;
 
-use crate::network::{Cidr, host_name, outward};
+use crate::network::{Cidr, outward};
+use crate::pki::{Admin, Pki};
 use crate::settings::{Settings, StoreChoice};
-use crate::{control, kubeconfig, limits, secrets};
+use crate::{control, limits, secrets};
 
 pub(crate) const DATA_DIR: &str = "/var/lib/kedge";
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 6443);
@@ -231,11 +232,11 @@ pub(crate) fn restore(file: &Path, data: &Path) -> Result<Backup, ServerError> {
     })
 }
 
-fn services(settings: &Settings) -> Vec<Cidr> {
+pub(crate) fn services(settings: &Settings) -> Vec<Cidr> {
     if settings.service_cidr.is_empty() { vec![SERVICES] } else { settings.service_cidr.clone() }
 }
 
-fn domain(settings: &Settings) -> String {
+pub(crate) fn domain(settings: &Settings) -> String {
     settings.cluster_domain.clone().unwrap_or_else(|| DOMAIN.to_owned())
 }
 
@@ -294,105 +295,5 @@ fn reachable(ip: IpAddr) -> IpAddr {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
         ip => ip,
-    }
-}
-
-/// Keys and certificates of one server.
-struct Pki {
-    authority: Arc<Authority>,
-    serving: Arc<Serving>,
-    admin: Leaf,
-    front_proxy: Arc<FrontProxy>,
-    signing_key: String,
-    clock: Clock,
-}
-
-impl Pki {
-    fn open(folder: &Path, settings: &Settings, listen: SocketAddr, clock: Clock) -> Result<Self, PkiError> {
-        let authority = Arc::new(Authority::open(folder, "kedge-ca", &clock)?);
-        let names = Names {
-            common_name: "kube-apiserver".to_owned(),
-            organization: None,
-            hosts: hosts(settings, listen),
-        };
-        let serving = Leaf::new(folder, "server", names, Purpose::Server);
-        let admin = Names {
-            common_name: "kubernetes-admin".to_owned(),
-            organization: Some("system:masters".to_owned()),
-            hosts: Vec::new(),
-        };
-        Ok(Self {
-            serving: Serving::start(serving, &authority, clock.now())?,
-            admin: Leaf::new(folder, "admin", admin, Purpose::Client),
-            front_proxy: Arc::new(FrontProxy::open(&folder.join("front-proxy"), &clock)?),
-            signing_key: kedge_pki::read_or_make(&folder.join("service-account.key"), kedge_pki::new_key)?,
-            authority,
-            clock,
-        })
-    }
-
-    /// Renews what nears its end, for as long as the server runs.
-    async fn keep_fresh(&self, admin: &Admin) {
-        let serving = self.serving.keep_fresh(&self.authority, &self.clock, |renewed| match renewed {
-            Ok(()) => tracing::info!("renewed the server's certificate"),
-            Err(error) => {
-                tracing::error!(%error, "cannot renew the server's certificate; trying again in an hour")
-            }
-        });
-        tokio::join!(serving, self.keep_admin_fresh(admin));
-    }
-
-    async fn keep_admin_fresh(&self, admin: &Admin) {
-        loop {
-            match self.admin.current(&self.authority, self.clock.now()) {
-                Ok((_, renew_at)) => self.clock.until(renew_at).await,
-                Err(error) => {
-                    tracing::error!(%error, "cannot renew the administrator's certificate; trying again in an hour");
-                    self.clock.sleep(Duration::from_secs(3600)).await;
-                }
-            }
-            if let Err(error) = admin.write(self) {
-                tracing::error!(%error, "cannot write the kubeconfig");
-            }
-        }
-    }
-}
-
-/// Every name and address under which clients may look for the API.
-fn hosts(settings: &Settings, listen: SocketAddr) -> Vec<String> {
-    let domain = domain(settings);
-    let mut hosts: Vec<String> =
-        ["localhost", "127.0.0.1", "::1", "kubernetes", "kubernetes.default"].map(str::to_owned).into();
-    hosts.push("kubernetes.default.svc".to_owned());
-    hosts.push(format!("kubernetes.default.svc.{domain}"));
-    hosts.extend(services(settings).iter().map(|range| range.first().to_string()));
-    hosts.extend(settings.node_name.clone().or_else(host_name));
-    if listen.ip().is_unspecified() {
-        hosts.extend(outward().map(|address| address.to_string()));
-    } else {
-        hosts.push(listen.ip().to_string());
-    }
-    hosts.extend(settings.tls_san.iter().cloned());
-    let mut seen = std::collections::HashSet::new();
-    hosts.retain(|host| seen.insert(host.clone()));
-    hosts
-}
-
-/// The administrator's way in.
-struct Admin {
-    server: String,
-    files: Vec<PathBuf>,
-}
-
-impl Admin {
-    fn write(&self, pki: &Pki) -> Result<(), PkiError> {
-        let (issued, _) = pki.admin.current(&pki.authority, pki.clock.now())?;
-        let text = kubeconfig::text(&self.server, pki.authority.pem(), &issued);
-        self.files.iter().try_for_each(|file| kedge_pki::write_private(file, &text))
-    }
-
-    /// The file that the user named, or else ours.
-    fn shown(&self) -> String {
-        self.files.last().map(|file| file.display().to_string()).unwrap_or_default()
     }
 }

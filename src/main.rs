@@ -6,6 +6,7 @@ mod control;
 mod kubeconfig;
 mod limits;
 mod network;
+mod pki;
 mod secrets;
 mod settings;
 

@@ -63,6 +63,10 @@ impl Engine {
         &self.clock
     }
 
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
     pub fn workers(&self) -> &[Arc<dyn Worker>] {
         &self.workers
     }

@@ -30,7 +30,10 @@ macro_rules! condition {
 condition!(
     k8s_openapi::api::apps::v1::DeploymentCondition,
     k8s_openapi::api::apps::v1::ReplicaSetCondition,
-    k8s_openapi::api::core::v1::ReplicationControllerCondition
+    k8s_openapi::api::core::v1::ReplicationControllerCondition,
+    k8s_openapi::api::core::v1::NodeCondition,
+    k8s_openapi::api::core::v1::PodCondition,
+    k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition
 );
 
 /// Sets a condition in the place of the one of its type.

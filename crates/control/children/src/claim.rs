@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kedge_client::Watched;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference};
+use kedge_client::{Cache, Watched};
 use kedge_engine::Action;
-use kube::core::{Selector, SelectorExt};
+use kube::core::{Expression, Selector, SelectorExt};
 use serde::Serialize;
 
 /// What an owner has, and what has to be done so that it does.
@@ -39,6 +39,30 @@ where
         }
     }
     claim
+}
+
+/// What could be an owner's: what is, and what belongs to nobody and has its labels.
+pub fn candidates<O, K>(owner: &O, selector: Option<&LabelSelector>, known: &Cache<K>) -> Vec<Arc<K>>
+where
+    O: Watched,
+    K: Watched,
+{
+    let meta = owner.meta();
+    let labels = selector.and_then(|selector| selector.match_labels.clone()).unwrap_or_default();
+    let mut found = known.owned_by(meta.uid.as_deref().unwrap_or_default());
+    let alike = known.labelled(meta.namespace.as_deref().unwrap_or_default(), &labels);
+    found.extend(alike.into_iter().filter(|child| controller(&**child).is_none()));
+    found
+}
+
+/// What a selector selects: nothing if it makes no sense, or if there is none. Such an owner can't be created.
+pub fn selecting(selector: Option<&LabelSelector>) -> Selector {
+    let selector = selector.cloned().and_then(|selector| Selector::try_from(selector).ok());
+    selector.unwrap_or_else(nothing)
+}
+
+pub fn nothing() -> Selector {
+    Expression::In("-".to_owned(), Default::default()).into()
 }
 
 /// The one owner that looks after an object.

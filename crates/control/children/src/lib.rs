@@ -4,6 +4,8 @@
 pub mod claim;
 pub mod conditions;
 pub mod names;
+pub mod placement;
 pub mod pods;
+pub mod share;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

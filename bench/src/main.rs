@@ -7,6 +7,7 @@ mod etcd;
 mod kubeconfig;
 mod load;
 mod measures;
+mod nodes;
 mod objects;
 mod process;
 mod report;
@@ -52,6 +53,8 @@ enum Command {
         #[arg(long)]
         list: Option<PathBuf>,
     },
+    /// Play nodes: register them, send heartbeats, let pods run and end; until ctrl-c
+    Nodes(nodes::NodesArgs),
     /// Start Kedge, etcd and the bare server in turn, run every measure side by side, print the ratios
     Suite {
         #[arg(long, default_value = "target/release/kedge")]
@@ -119,6 +122,7 @@ async fn run(command: Command) -> Result<(), BenchError> {
             let answers = bare::Answers::load(answer.as_deref(), list.as_deref())?;
             bare::serve(&listen, &write_kubeconfig, answers).await?;
         }
+        Command::Nodes(args) => nodes::play(&args).await?,
         Command::Suite { kedge, etcd, quick } => suite::run(&suite::Programs { kedge, etcd, quick }).await?,
     }
     Ok(())
@@ -154,6 +158,8 @@ enum BenchError {
     Watch { seen: usize, wanted: usize, order: &'static str },
     #[error("{program} did not get ready: {why}")]
     NotReady { program: String, why: String },
+    #[error("cannot listen for signals")]
+    Signal(#[source] std::io::Error),
     #[error("a worker did not finish: {0}")]
     Worker(#[from] tokio::task::JoinError),
 }

@@ -1,9 +1,9 @@
 //! CronJobs: when to make a Job, and how many to keep.
 
-mod schedule;
 #[cfg(test)]
 mod tests;
 
+use kedge_cron::Schedule;
 use kedge_kinds::field::{Errors, Path};
 use serde_json::{Map, Value};
 
@@ -45,8 +45,8 @@ impl Strategy for CronJobs {
         if schedule.is_empty() {
             errors.required(&path.child("schedule"), "");
         } else {
-            if let Err(problem) = schedule::check(schedule) {
-                names::wrong(errors, &path.child("schedule"), schedule, &problem);
+            if let Err(problem) = Schedule::parse(schedule) {
+                names::wrong(errors, &path.child("schedule"), schedule, &problem.to_string());
             }
             if schedule.contains("TZ") {
                 let detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";

@@ -53,6 +53,7 @@ fn same_but_resources(new: &[Value], old: &[Value]) -> bool {
 
 pub(super) fn status(errors: &mut Errors, new: &Value, old: &Value) {
     let (path, now, before) = (Path::root("status"), at(new, "status"), at(old, "status"));
+    let spec = at(new, "spec");
     workload::not_negative(errors, &path, now, &["active", "succeeded", "failed", "ready", "terminating"]);
     let holds = |of: &Value, kind: &str| {
         list(of, "conditions").iter().any(|one| text(one, "type") == kind && text(one, "status") == "True")
@@ -84,7 +85,10 @@ pub(super) fn status(errors: &mut Errors, new: &Value, old: &Value) {
                 .invalid_unshown(&conditions, &format!("cannot disable the terminal {kind}=True condition"));
         }
     }
-    for counter in ["failed", "succeeded"] {
+    // A job whose indexes are all wanted at once may be scaled down; those beyond the end no longer count.
+    let elastic = text(spec, "completionMode") == "Indexed" && same(at(spec, "completions"), at(spec, "parallelism"));
+    let growing: &[&str] = if elastic { &["failed"] } else { &["failed", "succeeded"] };
+    for counter in growing {
         if number(now, counter) < number(before, counter) {
             let detail = format!("cannot decrease the {counter} counter");
             errors.invalid(&path.child(counter), at(now, counter), &detail);

@@ -1,8 +1,8 @@
-//! The time, handed in: the machine's clock in production, one turned by hand in tests.
+//! Time and chance, handed in: the machine's in production, a clock turned by hand and a known series of throws in tests.
 //! Knows nothing of Kubernetes.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -22,6 +22,7 @@ enum Source {
 struct Hands {
     micros: AtomicI64,
     moved: watch::Sender<()>,
+    throws: AtomicU64,
 }
 
 impl Clock {
@@ -32,7 +33,8 @@ impl Clock {
     /// A clock that stands at `start` until someone advances it.
     pub fn manual(start: Timestamp) -> Self {
         let (moved, _) = watch::channel(());
-        Self(Source::Manual(Arc::new(Hands { micros: AtomicI64::new(start.as_microsecond()), moved })))
+        let micros = AtomicI64::new(start.as_microsecond());
+        Self(Source::Manual(Arc::new(Hands { micros, moved, throws: AtomicU64::new(0) })))
     }
 
     pub fn now(&self) -> Timestamp {
@@ -40,6 +42,17 @@ impl Clock {
             Source::System => Timestamp::now(),
             Source::Manual(hands) => {
                 Timestamp::from_microsecond(hands.micros.load(Ordering::SeqCst)).unwrap_or(Timestamp::MAX)
+            }
+        }
+    }
+
+    /// Something that nobody can foresee. A manual clock gives the same series every time it is made, no two alike.
+    pub fn chance(&self) -> u128 {
+        match &self.0 {
+            Source::System => rand::random(),
+            Source::Manual(hands) => {
+                let throw = hands.throws.fetch_add(1, Ordering::SeqCst);
+                u128::from(scattered(2 * throw)) << 64 | u128::from(scattered(2 * throw + 1))
             }
         }
     }
@@ -74,6 +87,14 @@ impl Clock {
         let wait = jiff::SignedDuration::try_from(wait).unwrap_or(jiff::SignedDuration::MAX);
         self.until(self.now().saturating_add(wait).unwrap_or(Timestamp::MAX)).await;
     }
+}
+
+/// Close numbers end far apart, and different ones never meet: the last step of SplitMix64.
+fn scattered(number: u64) -> u64 {
+    let mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
 }
 
 #[cfg(test)]

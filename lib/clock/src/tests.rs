@@ -14,3 +14,14 @@ async fn a_sleeper_wakes_when_the_hands_pass_its_moment_and_not_before() {
     sleeper.await.unwrap();
     assert_eq!(clock.now(), Timestamp::from_second(10).unwrap());
 }
+
+#[test]
+fn throws_of_a_manual_clock_come_again_and_differ() {
+    let throws = || -> Vec<u128> {
+        let clock = Clock::manual(Timestamp::UNIX_EPOCH);
+        (0..1000).map(|_| clock.chance()).collect()
+    };
+    assert_eq!(throws(), throws());
+    let different: std::collections::HashSet<u128> = throws().into_iter().collect();
+    assert_eq!(different.len(), 1000);
+}

@@ -99,7 +99,7 @@ fn prepared(registry: &Registry, mut object: Value) -> Result<Value, Status> {
     let strategy = strategy(&kind);
     let status = object.get("status").cloned();
     strategy.default(&mut object);
-    metadata::fill(&mut object, registry.clock().now());
+    metadata::fill(&mut object, registry.clock());
     if strategy.counts_generations() {
         object::set_meta(&mut object, "generation", 1);
     }

@@ -150,7 +150,7 @@ impl Registry {
             admission::token_volume::mount(&view, object)?;
         }
         self.mutate(&view, object, None, warnings).await?;
-        let generated = metadata::fill(object, self.inner().clock.now());
+        let generated = metadata::fill(object, &self.inner().clock);
         if strategy.counts_generations() {
             object::set_meta(object, "generation", 1);
         }

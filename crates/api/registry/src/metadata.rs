@@ -3,6 +3,7 @@
 mod rules;
 
 use jiff::Timestamp;
+use kedge_clock::Clock;
 use kedge_kinds::field::{Errors, Path};
 use kedge_kinds::{Kind, Meta};
 use rand::Rng as _;
@@ -20,15 +21,16 @@ pub(crate) fn time(now: Timestamp) -> String {
 }
 
 /// Fills in a new object's metadata and returns the base that its name was generated from, if it was.
-pub(crate) fn fill(object: &mut Value, now: Timestamp) -> Option<String> {
+pub(crate) fn fill(object: &mut Value, clock: &Clock) -> Option<String> {
     let metadata = object::meta_mut(object);
     for field in
         ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion", "generation"]
     {
         metadata.remove(field);
     }
-    metadata.insert("uid".to_owned(), uid().into());
-    metadata.insert("creationTimestamp".to_owned(), time(now).into());
+    let uid = uuid::Builder::from_random_bytes(clock.chance().to_be_bytes()).into_uuid();
+    metadata.insert("uid".to_owned(), uid.to_string().into());
+    metadata.insert("creationTimestamp".to_owned(), time(clock.now()).into());
     tidy(metadata);
     let base =
         metadata.get("generateName").and_then(Value::as_str).filter(|base| !base.is_empty())?.to_owned();

@@ -1,8 +1,44 @@
-//! What a cluster does about its nodes: whether they live, what leaves them, which addresses they give out, and which disruptions are allowed.
+//! What a cluster does about its nodes: whether they live, what leaves them, which addresses they give out, and which
+//! disruptions are allowed. Decides over objects; places no pod and runs none. Walk: step 6, inside `control/engine`.
+
+mod apart;
+mod budgets;
+mod evictions;
+mod facts;
+mod health;
+mod heartbeats;
+mod ipam;
+mod leftovers;
+mod silent;
+mod since;
+mod zones;
+
+use std::sync::Arc;
 
 use kedge_engine::Engine;
 
-/// Gives an engine every controller of this crate.
+pub use ipam::{Range, Ranges};
+
+/// Gives an engine every controller of this crate, but nodes no addresses.
 pub fn join(engine: Engine) -> Engine {
-    engine
+    join_with(engine, &Ranges::default())
+}
+
+/// Gives an engine every controller of this crate; nodes get their pods' addresses out of these ranges.
+pub fn join_with(engine: Engine, ranges: &Ranges) -> Engine {
+    let heartbeats = Arc::new(heartbeats::Heartbeats::default());
+    let (world, client, clock) = (engine.world().clone(), engine.client().clone(), engine.clock().clone());
+    let engine = engine
+        .with(health::Health::new(heartbeats.clone()))
+        .with(silent::SilentPods(heartbeats))
+        .with(evictions::Evictions::default())
+        .with(budgets::stale::StaleDisruptions)
+        .with_worker(zones::Zones::new(world.clone(), client.clone(), clock.clone()))
+        .with_worker(leftovers::Leftovers::new(world.clone(), client.clone(), clock.clone()))
+        .with_worker(leftovers::ended::Ended::new(world.clone(), client.clone(), clock.clone()))
+        .with_worker(budgets::Budgets::new(world.clone(), client.clone(), clock.clone()));
+    if ranges.pods.is_empty() {
+        return engine;
+    }
+    engine.with_worker(ipam::Ipam::new(world, client, clock, ranges))
 }

@@ -96,7 +96,7 @@ impl Registry {
     }
 
     /// The preconditions of a deletion. Kubernetes names the kind here, not the resource.
-    fn expected(&self, at: &At, live: &Live, delete: &DeleteOptions) -> Result<(), Status> {
+    pub(crate) fn expected(&self, at: &At, live: &Live, delete: &DeleteOptions) -> Result<(), Status> {
         let name = at.name.as_deref().unwrap_or_default();
         let refuse = |why: String| {
             let kind = &at.kind;

@@ -1,21 +1,20 @@
 //! `eviction`: a deletion that asks the pod's disruption budgets first.
 
-use kedge_kinds::selector::LabelSelector;
-use kedge_kinds::{Cause, Details, Kind, Meta, Reason, Status};
-use kedge_store::{Draft, Expect, StoreError, Txn};
+mod budget;
+
+use kedge_kinds::{Meta, Status};
+use kedge_store::{Draft, Expect, Revision, StoreError, Txn};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::admission::node_restriction;
 use crate::create::ATTEMPTS;
 use crate::encode::{self, encode};
-use crate::registry::{Registry, Written, parse};
+use crate::registry::{Registry, Written};
 use crate::request::{At, DeleteOptions, Propagation, WriteOptions};
-use crate::update::Live;
-use crate::{failure, key, metadata, object};
+use crate::{failure, metadata, object};
 
-/// How many pods a budget may have promised to lose and not yet seen go.
-const DISRUPTED_MAX: usize = 2000;
+use self::budget::Spent;
 
 pub(crate) async fn create(
     registry: &Registry,
@@ -35,20 +34,109 @@ pub(crate) async fn create(
     let (delete, tried) = asked(&eviction)?;
     let options = &WriteOptions { dry_run: options.dry_run || tried, ..options.clone() };
     let pod_at = At { subresource: None, ..at.clone() };
-    let live = registry.live(&pod_at).await?.ok_or_else(|| Status::not_found(&at.kind, name))?;
-    node_restriction::evict(&at.kind, name, &live.object, &options.user)?;
-    if !is_free(&live.object) {
-        spend(registry, at, &live, options).await?;
-    }
-    let deleted = registry.remove(&pod_at, &delete, options, false).await?;
+    let revision = evict(registry, &pod_at, delete, options).await?;
     let success =
         json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
-    Ok(Written {
-        bytes: encode::plain(&success),
-        revision: deleted.revision,
-        created: true,
-        warnings: Vec::new(),
-    })
+    Ok(Written { bytes: encode::plain(&success), revision, created: true, warnings: Vec::new() })
+}
+
+/// Deletes a pod if its budget can do without it. A pod that disturbs no budget must still be the one that was judged when
+/// it goes: it may become ready at any moment.
+async fn evict(
+    registry: &Registry,
+    at: &At,
+    asked: DeleteOptions,
+    options: &WriteOptions,
+) -> Result<Revision, Status> {
+    let name = at.name.as_deref().unwrap_or_default();
+    for _ in 0..ATTEMPTS {
+        let live = registry.live(at).await?.ok_or_else(|| Status::not_found(&at.kind, name))?;
+        node_restriction::evict(&at.kind, name, &live.object, &options.user)?;
+        registry.expected(at, &live, &asked)?;
+        let judged = || Some(live.entry.modified().to_string());
+        let mut delete = asked.clone();
+        if is_free(&live.object) {
+            if delete.resource_version.is_none() && is_waiting(&live.object) {
+                delete.resource_version = judged();
+            }
+            match mark_and_delete(registry, at, &delete, options).await {
+                Err(status) if status.code == 409 && asked.resource_version.is_none() => {}
+                done => return done,
+            }
+            continue;
+        }
+        let spared = match budget::spend(registry, at, &live, options).await? {
+            Spent::Yes => return mark_and_delete(registry, at, &delete, options).await,
+            Spent::NotFor(budget) => budget,
+        };
+        delete.resource_version = judged();
+        return match mark_and_delete(registry, at, &delete, options).await {
+            Err(status) if status.code == 409 && asked.resource_version.is_none() => {
+                Err(budget::still_processed(&spared))
+            }
+            done => done,
+        };
+    }
+    Err(Status::conflict(&at.kind, name, failure::MODIFIED))
+}
+
+/// A pod says why it goes before it does.
+async fn mark_and_delete(
+    registry: &Registry,
+    at: &At,
+    delete: &DeleteOptions,
+    options: &WriteOptions,
+) -> Result<Revision, Status> {
+    let mut delete = delete.clone();
+    if !options.dry_run {
+        let marked = mark(registry, at, &delete).await?;
+        if delete.resource_version.is_some() {
+            delete.resource_version = Some(marked.to_string());
+        }
+    }
+    Ok(registry.remove(at, &delete, options, false).await?.revision)
+}
+
+async fn mark(registry: &Registry, at: &At, delete: &DeleteOptions) -> Result<Revision, Status> {
+    let name = at.name.as_deref().unwrap_or_default();
+    for _ in 0..ATTEMPTS {
+        let snapshot = registry.store().latest().await.map_err(failure::status)?;
+        let live = registry.live_in(&snapshot, at).await?.ok_or_else(|| Status::not_found(&at.kind, name))?;
+        registry.expected(at, &live, delete)?;
+        let mut pod = live.object.clone();
+        announce(&mut pod, &metadata::time(registry.clock().now()));
+        if pod == live.object {
+            return Ok(live.entry.modified());
+        }
+        let encoded = encode(&pod);
+        let draft = Draft::with_revision_at(encoded.bytes, encoded.hole);
+        let expect = Expect::At(live.entry.modified());
+        match registry.store().commit(Txn::new().put(live.key.as_str(), expect, draft)).await {
+            Ok(done) => return Ok(done.revision),
+            Err(StoreError::Conflict { key, found, .. }) => {
+                registry.settle(key.as_str(), snapshot.revision(), found).await;
+            }
+            Err(error) => return Err(failure::status(error)),
+        }
+    }
+    Err(Status::conflict(&at.kind, name, failure::MODIFIED))
+}
+
+/// The condition by which a pod's owner tells a disruption from a failure.
+fn announce(pod: &mut Value, now: &str) {
+    const TYPE: &str = "DisruptionTarget";
+    let conditions = object::map_mut(pod, "status").entry("conditions").or_insert_with(|| json!([]));
+    let Some(conditions) = conditions.as_array_mut() else { return };
+    let old = conditions.iter().find(|one| one["type"] == TYPE && one["status"] == "True");
+    let since = old.and_then(|one| one["lastTransitionTime"].as_str()).unwrap_or(now).to_owned();
+    let condition = json!({
+        "type": TYPE, "status": "True", "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting",
+        "lastProbeTime": null, "lastTransitionTime": since,
+    });
+    match conditions.iter_mut().find(|one| one["type"] == TYPE) {
+        Some(old) => *old = condition,
+        None => conditions.push(condition),
+    }
 }
 
 /// The part of an Eviction that says how to delete. A precondition that can't be read must not be taken for none.
@@ -97,111 +185,10 @@ fn is_free(pod: &Value) -> bool {
         || matches!(object::text(pod, &["status", "phase"]), "Succeeded" | "Failed" | "Pending")
 }
 
-/// Takes one disruption off the pod's budget, or says why that can't be.
-async fn spend(registry: &Registry, at: &At, pod: &Live, options: &WriteOptions) -> Result<(), Status> {
-    let catalog = registry.catalog();
-    let kind = catalog.kind("policy", "v1", "poddisruptionbudgets");
-    let kind = kind.ok_or_else(|| Status::internal("disruption budgets are not served"))?;
-    for _ in 0..ATTEMPTS {
-        let snapshot = registry.store().latest().await.map_err(failure::status)?;
-        let prefix = key::prefix(kind, at.namespace.as_deref());
-        let mut found = Vec::new();
-        for (key, entry) in snapshot.range(&prefix, None) {
-            let budget = parse(entry)?;
-            if selects(&budget, &pod.object) {
-                found.push((key.clone(), entry.modified(), budget));
-            }
-        }
-        let (key, revision, mut budget) = match found.len() {
-            0 => return Ok(()),
-            1 => found.remove(0),
-            _ => {
-                let message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
-                return Err(Status::new(500, Reason::InternalError, message));
-            }
-        };
-        if spares_unhealthy(&budget) && !is_ready(&pod.object) {
-            return Ok(());
-        }
-        let name = object::meta_text(&pod.object, "name");
-        allow(kind, &mut budget, name, &metadata::time(registry.clock().now()))?;
-        if options.dry_run {
-            return Ok(());
-        }
-        let encoded = encode(&budget);
-        let draft = Draft::with_revision_at(encoded.bytes, encoded.hole);
-        match registry.store().commit(Txn::new().put(&key, Expect::At(revision), draft)).await {
-            Ok(_) => return Ok(()),
-            Err(StoreError::Conflict { key, found, .. }) => {
-                registry.settle(key.as_str(), snapshot.revision(), found).await;
-            }
-            Err(error) => return Err(failure::status(error)),
-        }
-    }
-    Err(Status::too_many_requests("Cannot evict pod as its disruption budget is changing.", 1))
+/// It has not ended and nobody has told it to go, so it may yet become ready.
+fn is_waiting(pod: &Value) -> bool {
+    !Meta::of(pod).is_leaving() && object::text(pod, &["status", "phase"]) == "Pending"
 }
 
-fn selects(budget: &Value, pod: &Value) -> bool {
-    let selector = LabelSelector::of_object(object::at(budget, &["spec", "selector"]));
-    selector.is_ok_and(|selector| selector.matches_object(pod))
-}
-
-fn is_ready(pod: &Value) -> bool {
-    let conditions = object::at(pod, &["status", "conditions"]).and_then(Value::as_array);
-    conditions.into_iter().flatten().any(|one| one["type"] == "Ready" && one["status"] == "True")
-}
-
-fn spares_unhealthy(budget: &Value) -> bool {
-    object::text(budget, &["spec", "unhealthyPodEvictionPolicy"]) == "AlwaysAllow"
-}
-
-fn allow(kind: &Kind, budget: &mut Value, pod: &str, now: &str) -> Result<(), Status> {
-    let name = object::meta_text(budget, "name").to_owned();
-    let number = |field: &str| object::at(budget, &["status", field]).and_then(Value::as_i64).unwrap_or(0);
-    let refuse = |retry: Option<u32>, said: String| {
-        let message = "Cannot evict pod as it would violate the pod's disruption budget.";
-        Status::new(429, Reason::TooManyRequests, message).with(Details {
-            causes: vec![Cause {
-                reason: "DisruptionBudget".to_owned(),
-                message: said,
-                field: String::new(),
-            }],
-            retry_after_seconds: retry,
-            ..Details::default()
-        })
-    };
-    let generation = object::meta(budget, "generation").and_then(Value::as_i64).unwrap_or(0);
-    if number("observedGeneration") < generation {
-        return Err(refuse(
-            Some(10),
-            format!("The disruption budget {name} is still being processed by the server."),
-        ));
-    }
-    let allowed = number("disruptionsAllowed");
-    if allowed < 0 {
-        return Err(Status::forbidden(kind, &name, "pdb disruptions allowed is negative"));
-    }
-    let disrupted = object::at(budget, &["status", "disruptedPods"])
-        .and_then(Value::as_object)
-        .map_or(0, |all| all.len());
-    if disrupted > DISRUPTED_MAX {
-        return Err(Status::forbidden(
-            kind,
-            &name,
-            "DisruptedPods map too big - too many evictions not confirmed by PDB controller",
-        ));
-    }
-    if allowed == 0 {
-        let said = format!(
-            "The disruption budget {name} needs {} healthy pods and has {} currently",
-            number("desiredHealthy"),
-            number("currentHealthy")
-        );
-        return Err(refuse(None, said));
-    }
-    let status = object::map_mut(budget, "status");
-    status.insert("disruptionsAllowed".to_owned(), (allowed - 1).into());
-    let pods = status.entry("disruptedPods").or_insert_with(|| json!({}));
-    object::as_map(pods).insert(pod.to_owned(), now.into());
-    Ok(())
-}
+#[cfg(test)]
+mod tests;

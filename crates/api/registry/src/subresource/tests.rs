@@ -111,7 +111,8 @@ async fn an_eviction_asks_the_budget() {
     let mut running = labelled(pod("p"), json!({"app": "p"}));
     running["spec"]["nodeName"] = "n".into();
     api.create("pods", "default", running).await.unwrap();
-    api.merge("pods/status", "default", "p", json!({"status": {"phase": "Running"}})).await.unwrap();
+    let well = json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]});
+    api.merge("pods/status", "default", "p", json!({"status": well})).await.unwrap();
     let budget = json!({"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "p"}}}});
     let budgets = "policy/v1/poddisruptionbudgets";
     api.create(budgets, "default", budget).await.unwrap();

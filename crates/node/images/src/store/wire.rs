@@ -1,0 +1,98 @@
+//! The messages of containerd's own interface, as far as we use them: names and numbers are the interface's.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub(super) struct Nothing {}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub(super) struct InfoQuestion {
+    #[prost(string, tag = "1")]
+    pub(super) digest: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub(super) struct InfoAnswer {}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, prost::Enumeration)]
+#[repr(i32)]
+pub(super) enum Action {
+    Stat = 0,
+    Write = 1,
+    Commit = 2,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub(super) struct WriteQuestion {
+    #[prost(enumeration = "Action", tag = "1")]
+    pub(super) action: i32,
+    #[prost(string, tag = "2")]
+    pub(super) reference: String,
+    #[prost(int64, tag = "3")]
+    pub(super) total: i64,
+    #[prost(string, tag = "4")]
+    pub(super) expected: String,
+    #[prost(int64, tag = "5")]
+    pub(super) offset: i64,
+    #[prost(bytes = "bytes", tag = "6")]
+    pub(super) data: Bytes,
+    #[prost(map = "string, string", tag = "7")]
+    pub(super) labels: HashMap<String, String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub(super) struct WriteAnswer {
+    #[prost(enumeration = "Action", tag = "1")]
+    pub(super) action: i32,
+    #[prost(int64, tag = "4")]
+    pub(super) offset: i64,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub(super) struct Descriptor {
+    #[prost(string, tag = "1")]
+    pub(super) media_type: String,
+    #[prost(string, tag = "2")]
+    pub(super) digest: String,
+    #[prost(int64, tag = "3")]
+    pub(super) size: i64,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub(super) struct Record {
+    #[prost(string, tag = "1")]
+    pub(super) name: String,
+    #[prost(map = "string, string", tag = "2")]
+    pub(super) labels: HashMap<String, String>,
+    #[prost(message, optional, tag = "3")]
+    pub(super) target: Option<Descriptor>,
+}
+
+/// What making and changing an image's record take.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub(super) struct RecordChange {
+    #[prost(message, optional, tag = "1")]
+    pub(super) image: Option<Record>,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub(super) struct RecordAnswer {
+    #[prost(message, optional, tag = "1")]
+    pub(super) image: Option<Record>,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub(super) struct CreateLease {
+    #[prost(string, tag = "1")]
+    pub(super) id: String,
+    #[prost(map = "string, string", tag = "3")]
+    pub(super) labels: HashMap<String, String>,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub(super) struct Delete {
+    #[prost(string, tag = "1")]
+    pub(super) name: String,
+}

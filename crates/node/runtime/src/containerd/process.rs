@@ -1,0 +1,122 @@
+//! A process that outlives us: known by its pid in a file and by when it started, so that another one with the same number
+//! is never taken for it.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use tokio::sync::watch;
+
+use super::ContainerdError;
+
+pub(crate) struct Process {
+    pid: u32,
+    handle: Arc<OwnedFd>,
+    over: watch::Receiver<bool>,
+    /// Ours to bury if we started it.
+    child: Option<Child>,
+}
+
+impl Process {
+    /// Starts a program in a group of its own, so that a signal to ours does not end it, and writes down who it is.
+    pub(crate) fn start(
+        program: &str,
+        arguments: &[&OsStr],
+        log: fs::File,
+        pid_file: &Path,
+    ) -> Result<Self, ContainerdError> {
+        let failed = |source| ContainerdError::Start { program: program.to_owned(), source };
+        let output = log.try_clone().map_err(failed)?;
+        let child = Command::new(program)
+            .args(arguments)
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(output)
+            .stderr(log)
+            .spawn()
+            .map_err(failed)?;
+        let pid = child.id();
+        let line = format!("{pid} {}\n", started(pid).unwrap_or_default());
+        fs::write(pid_file, line)
+            .map_err(|source| ContainerdError::Prepare { path: pid_file.to_owned(), source })?;
+        let (handle, over) = follow(pid)?;
+        Ok(Self { pid, handle, over, child: Some(child) })
+    }
+
+    /// The process that the file tells of, if it still runs.
+    pub(crate) fn running(pid_file: &Path) -> Result<Option<Self>, ContainerdError> {
+        let Ok(line) = fs::read_to_string(pid_file) else { return Ok(None) };
+        let mut words = line.split_whitespace();
+        let known = words.next().and_then(|pid| pid.parse().ok()).zip(words.next());
+        let Some((pid, since)) = known else { return Ok(None) };
+        if started(pid).as_deref() != Some(since) {
+            return Ok(None);
+        }
+        match follow(pid) {
+            Ok((handle, over)) => Ok(Some(Self { pid, handle, over, child: None })),
+            // It ended between the two looks.
+            Err(_) if started(pid).is_none() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    pub(crate) fn is_alive(&self) -> bool {
+        started(self.pid).is_some()
+    }
+
+    pub(crate) async fn ended(&mut self) {
+        // Whoever follows it says so or is gone; either way there is nothing left to wait for.
+        let _told = self.over.wait_for(|over| *over).await;
+        if let Some(child) = &mut self.child {
+            let _buried = child.wait();
+        }
+    }
+
+    /// Asks it to end.
+    pub(crate) fn end(&self) {
+        // It may have ended by itself.
+        let _sent = pidfd_send_signal(&self.handle, Signal::TERM);
+    }
+}
+
+/// A handle on a process, and its end. A thread waits for it: the process is not always our child, and a thread that waits
+/// keeps nobody from ending.
+fn follow(pid: u32) -> Result<(Arc<OwnedFd>, watch::Receiver<bool>), ContainerdError> {
+    let failed = |source| ContainerdError::Process { pid, source };
+    let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let known = raw.ok_or_else(|| failed(io::Error::from(io::ErrorKind::InvalidInput)))?;
+    let handle = pidfd_open(known, PidfdFlags::empty()).map_err(|error| failed(error.into()))?;
+    let handle = Arc::new(handle);
+    let (tell, over) = watch::channel(false);
+    let followed = handle.clone();
+    let wait = move || {
+        // A process handle becomes readable when the process ends.
+        while poll(&mut [PollFd::new(&followed, PollFlags::IN)], None) == Err(Errno::INTR) {}
+        tell.send_replace(true);
+    };
+    thread::Builder::new().name("containerd".to_owned()).spawn(wait).map_err(failed)?;
+    Ok((handle, over))
+}
+
+/// When a process that lives was started, in the kernel's own count. A dead one that nobody buried does not live.
+fn started(pid: u32) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name stands in brackets and may hold anything.
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
+    let state = fields.next()?;
+    (!matches!(state, "Z" | "X")).then_some(())?;
+    fields.nth(18).map(str::to_owned)
+}

@@ -1,0 +1,71 @@
+//! The runtime itself.
+
+use std::collections::HashMap;
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct VersionRequest {
+    #[prost(string, tag = "1")]
+    pub version: String,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct VersionResponse {
+    #[prost(string, tag = "1")]
+    pub version: String,
+    #[prost(string, tag = "2")]
+    pub runtime_name: String,
+    #[prost(string, tag = "3")]
+    pub runtime_version: String,
+    #[prost(string, tag = "4")]
+    pub runtime_api_version: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct StatusRequest {
+    #[prost(bool, tag = "1")]
+    pub verbose: bool,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct RuntimeCondition {
+    #[prost(string, tag = "1")]
+    pub r#type: String,
+    #[prost(bool, tag = "2")]
+    pub status: bool,
+    #[prost(string, tag = "3")]
+    pub reason: String,
+    #[prost(string, tag = "4")]
+    pub message: String,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct RuntimeStatus {
+    #[prost(message, repeated, tag = "1")]
+    pub conditions: Vec<RuntimeCondition>,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct StatusResponse {
+    #[prost(message, optional, tag = "1")]
+    pub status: Option<RuntimeStatus>,
+    #[prost(map = "string, string", tag = "2")]
+    pub info: HashMap<String, String>,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct NetworkConfig {
+    #[prost(string, tag = "1")]
+    pub pod_cidr: String,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct RuntimeConfig {
+    #[prost(message, optional, tag = "1")]
+    pub network_config: Option<NetworkConfig>,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct UpdateRuntimeConfigRequest {
+    #[prost(message, optional, tag = "1")]
+    pub runtime_config: Option<RuntimeConfig>,
+}

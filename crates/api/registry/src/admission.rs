@@ -1,15 +1,18 @@
 //! What the cluster as a whole says to a write: an ordered list of small plugins between decoding and validation.
 //! A plugin sees one object and the state that it comes into; it stores nothing itself.
 
+mod claim_resize;
 mod ingress_class;
 mod lifecycle;
 mod limit_ranger;
 pub(crate) mod node_restriction;
+mod node_taint;
 mod pod_security;
 mod priority;
 mod runtime_class;
 mod service_account;
 mod storage_class;
+mod storage_protection;
 pub(crate) mod token_volume;
 mod tolerations;
 
@@ -70,11 +73,14 @@ const PLUGINS: &[&dyn Plugin] = &[
     &limit_ranger::LimitRanger,
     &service_account::ServiceAccount,
     &node_restriction::NodeRestriction,
+    &node_taint::NewNodesAreNotReady,
     &pod_security::PodSecurity,
     &tolerations::DefaultTolerationSeconds,
     &priority::Priority,
     &runtime_class::RuntimeClass,
     &storage_class::DefaultStorageClass,
+    &storage_protection::StorageObjectInUseProtection,
+    &claim_resize::PersistentVolumeClaimResize,
     &ingress_class::DefaultIngressClass,
 ];
 

@@ -75,6 +75,7 @@ async fn claims_and_ingresses_get_the_default_class() {
     let claim = |name: &str| json!({"metadata": {"name": name}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}});
     let made = api.create("persistentvolumeclaims", "default", claim("a")).await.unwrap();
     assert_eq!(made["spec"]["storageClassName"], "fast");
+    assert_eq!(made["metadata"]["finalizers"], json!(["kubernetes.io/pvc-protection"]));
     let mut none = claim("b");
     none["spec"]["storageClassName"] = "".into();
     assert_eq!(
@@ -117,4 +118,54 @@ async fn a_runtime_class_must_be_there_and_says_what_it_costs() {
         (&made["spec"]["overhead"]["memory"], &made["spec"]["nodeSelector"]["vm"]),
         (&json!("64Mi"), &json!("yes"))
     );
+}
+
+#[tokio::test]
+async fn a_claim_grows_only_where_its_class_lets_it() {
+    let api = api().await;
+    let (claims, classes) = ("persistentvolumeclaims", "storage.k8s.io/v1/storageclasses");
+    for (name, allowed) in [("rigid", false), ("elastic", true)] {
+        let class = json!({
+            "metadata": {"name": name}, "provisioner": "example.test/p", "allowVolumeExpansion": allowed,
+        });
+        api.create(classes, "", class).await.unwrap();
+    }
+    let refused = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must \
+                   support resize";
+    for (name, class, why) in [("a", "rigid", refused), ("b", "none", refused), ("c", "elastic", "")] {
+        let claim = json!({"metadata": {"name": name}, "spec": {
+            "accessModes": ["ReadWriteOnce"], "storageClassName": class, "volumeName": "v",
+            "resources": {"requests": {"storage": "1Gi"}},
+        }});
+        api.create(claims, "default", claim).await.unwrap();
+        let at = crate::At { subresource: Some("status".into()), ..api.at(claims, "default", name) };
+        let bound = crate::Patch::Merge(json!({"status": {"phase": "Bound"}}));
+        api.registry.patch(&at, bound, &crate::WriteOptions::default()).await.unwrap();
+        let more = json!({"spec": {"resources": {"requests": {"storage": "2Gi"}}}});
+        let answer = api.merge(claims, "default", name, more).await;
+        let said = answer.err().map(|status| status.message.clone()).unwrap_or_default();
+        let expected = match why {
+            "" => String::new(),
+            why => format!("persistentvolumeclaims \"{name}\" is forbidden: {why}"),
+        };
+        assert_eq!(said, expected, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_new_node_is_not_ready() {
+    let api = api().await;
+    let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
+    let own = json!({"key": "mine", "value": "v", "effect": "NoExecute"});
+    for (name, spec, taints) in [
+        ("bare", json!({}), json!([taint])),
+        ("tainted", json!({"taints": [own]}), json!([own, taint])),
+        ("there", json!({"taints": [taint]}), json!([taint])),
+    ] {
+        let node = json!({"metadata": {"name": name}, "spec": spec});
+        assert_eq!(api.create("nodes", "", node).await.unwrap()["spec"]["taints"], taints, "{name}");
+    }
+    let mut ready = api.get("nodes", "", "bare").await.unwrap();
+    ready["spec"]["taints"] = json!([]);
+    assert!(api.update("nodes", "", ready).await.unwrap()["spec"]["taints"].is_null(), "it can be taken off");
 }

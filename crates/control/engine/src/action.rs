@@ -149,7 +149,17 @@ impl Action {
         reason: &'static str,
         message: impl Into<String>,
     ) -> Self {
-        Self::Tell(Note { about: Target::of(about), severity, reason, message: message.into() })
+        Self::tell_of(Target::of(about), severity, reason, message)
+    }
+
+    /// The same about an object that isn't at hand.
+    pub fn tell_of(
+        about: Target,
+        severity: Severity,
+        reason: &'static str,
+        message: impl Into<String>,
+    ) -> Self {
+        Self::Tell(Note { about, severity, reason, message: message.into() })
     }
 
     pub fn is_creation(&self) -> bool {

@@ -3,17 +3,21 @@
 mod count;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kedge_engine::{Key, World};
 use parking_lot::Mutex;
 
 pub use self::count::{Carried, Counts, Topology};
 use self::count::{Carriers, Groups};
+use crate::amounts::Amounts;
 use crate::node::{Node, NodeFacts};
 use crate::pod::PodView;
 use crate::select::Labels;
 use crate::term::{Group, Namespaces, Term};
+
+const REGION: &str = "topology.kubernetes.io/region";
+const ZONE: &str = "topology.kubernetes.io/zone";
 
 pub struct Cluster {
     /// Everything that isn't counted here: claims, volumes, classes, services, budgets.
@@ -21,19 +25,24 @@ pub struct Cluster {
     nodes: Vec<Option<Node>>,
     slots: HashMap<Arc<str>, usize>,
     free: Vec<usize>,
-    /// All nodes in the order in which they are tried: neighbours are in different zones.
-    order: Vec<usize>,
+    /// All nodes in the order in which they are tried; made when it is needed.
+    order: OnceLock<Vec<usize>>,
     /// Pods on nodes that we don't know (yet), by node.
     strays: HashMap<Arc<str>, Vec<Arc<PodView>>>,
     /// Pods on nodes, known ones or not, by uid.
     placed: HashMap<String, Arc<PodView>>,
     /// Pods without a node for which room is being made, by node.
     nominated: HashMap<Arc<str>, Vec<Arc<PodView>>>,
+    /// Where, by uid.
+    nominees: HashMap<String, Arc<str>>,
     users: HashMap<Key, Vec<Arc<PodView>>>,
     namespaces: Namespaces,
+    measured: HashMap<String, Amounts>,
     carriers: Carriers,
     groups: Mutex<Groups>,
     topologies: Mutex<HashMap<String, Arc<Topology>>>,
+    /// How many nodes have an image.
+    images: HashMap<String, usize>,
 }
 
 impl Cluster {
@@ -43,22 +52,31 @@ impl Cluster {
             nodes: Vec::new(),
             slots: HashMap::new(),
             free: Vec::new(),
-            order: Vec::new(),
+            order: OnceLock::new(),
             strays: HashMap::new(),
             placed: HashMap::new(),
             nominated: HashMap::new(),
+            nominees: HashMap::new(),
             users: HashMap::new(),
             namespaces: Namespaces::default(),
+            measured: HashMap::new(),
             carriers: Carriers::default(),
             groups: Mutex::default(),
             topologies: Mutex::default(),
+            images: HashMap::new(),
         }
     }
 
-    /// In the order in which they are tried.
-    pub fn nodes(&self) -> impl ExactSizeIterator<Item = &Node> {
-        static NOBODY: std::sync::LazyLock<Node> = std::sync::LazyLock::new(Node::default);
-        self.order.iter().map(|slot| self.at(*slot).unwrap_or(&NOBODY))
+    /// In the order in which they are tried: neighbours are in different zones.
+    pub fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.nodes_from(0)
+    }
+
+    /// The same, beginning with one of them.
+    pub fn nodes_from(&self, first: usize) -> impl Iterator<Item = &Node> {
+        let order = self.order.get_or_init(|| in_turn(self.nodes.iter().flatten()));
+        let (before, after) = order.split_at(first.min(order.len()));
+        after.iter().chain(before).filter_map(|slot| self.at(*slot))
     }
 
     pub fn node(&self, name: &str) -> Option<&Node> {
@@ -70,11 +88,11 @@ impl Cluster {
     }
 
     pub fn len(&self) -> usize {
-        self.order.len()
+        self.slots.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.order.is_empty()
+        self.slots.is_empty()
     }
 
     pub fn namespaces(&self) -> &Namespaces {
@@ -109,6 +127,20 @@ impl Cluster {
         self.carriers.all()
     }
 
+    pub fn nodes_with_image(&self, name: &str) -> usize {
+        self.images.get(name).copied().unwrap_or_default()
+    }
+
+    /// How much of a node is in use, where somebody measures it.
+    pub fn measured(&self, node: &str) -> Option<&Amounts> {
+        self.measured.get(node)
+    }
+
+    /// A whole new measurement, by node.
+    pub fn measure(&mut self, measured: HashMap<String, Amounts>) {
+        self.measured = measured;
+    }
+
     /// The pods on nodes that use a claim.
     pub fn users_of(&self, claim: &Key) -> &[Arc<PodView>] {
         self.users.get(claim).map_or(&[], Vec::as_slice)
@@ -117,6 +149,11 @@ impl Cluster {
     /// Pods without a node for which room is being made on this one.
     pub fn nominated_to(&self, node: &str) -> &[Arc<PodView>] {
         self.nominated.get(node).map_or(&[], Vec::as_slice)
+    }
+
+    /// The node on which room is being made for a pod.
+    pub fn nominee(&self, uid: &str) -> Option<&Arc<str>> {
+        self.nominees.get(uid)
     }
 
     pub fn placed(&self, uid: &str) -> Option<&Arc<PodView>> {
@@ -129,8 +166,12 @@ impl Cluster {
         if let Some(node) = slot.and_then(|slot| self.nodes.get_mut(slot)?.as_mut()) {
             let moved = node.facts.labels != facts.labels;
             let before = std::mem::replace(&mut node.facts, Arc::new(facts));
+            if before.images != node.facts.images {
+                let now = node.facts.clone();
+                self.count_images(&before, false);
+                self.count_images(&now, true);
+            }
             if moved {
-                self.topologies.get_mut().clear();
                 self.reorder();
             }
             return Some(before);
@@ -140,9 +181,9 @@ impl Cluster {
             self.nodes.push(None);
             self.nodes.len() - 1
         });
+        self.count_images(&facts, true);
         self.nodes[slot] = Some(Node::new(slot, facts));
         self.slots.insert(name.clone(), slot);
-        self.topologies.get_mut().clear();
         for pod in self.strays.remove(&name).unwrap_or_default() {
             self.settle(slot, pod);
         }
@@ -159,9 +200,10 @@ impl Cluster {
         if !pods.is_empty() {
             self.strays.insert(name, pods);
         }
-        self.nodes[slot] = None;
+        if let Some(node) = self.nodes[slot].take() {
+            self.count_images(&node.facts, false);
+        }
         self.free.push(slot);
-        self.topologies.get_mut().clear();
         self.reorder();
     }
 
@@ -173,6 +215,7 @@ impl Cluster {
         }
         let Some(name) = pod.node.clone() else {
             if let Some(name) = pod.nominated.clone() {
+                self.nominees.insert(pod.uid.clone(), name.clone());
                 self.nominated.entry(name).or_default().push(pod);
             }
             return before;
@@ -192,10 +235,9 @@ impl Cluster {
     /// Returns what it was, if it was on a node.
     pub fn remove_pod(&mut self, uid: &str) -> Option<Arc<PodView>> {
         let Some(pod) = self.placed.remove(uid) else {
-            self.nominated.retain(|_, pods| {
-                pods.retain(|pod| pod.uid != uid);
-                !pods.is_empty()
-            });
+            if let Some(node) = self.nominees.remove(uid) {
+                drop_from(&mut self.nominated, &node, uid);
+            }
             return None;
         };
         for claim in &pod.claims {
@@ -211,14 +253,17 @@ impl Cluster {
         Some(pod)
     }
 
-    pub fn put_namespace(&mut self, name: &str, labels: Option<Labels>) {
+    /// Returns whether its labels are others than before.
+    pub fn put_namespace(&mut self, name: &str, labels: Option<Labels>) -> bool {
         let before = match labels.clone() {
             Some(labels) => self.namespaces.0.insert(name.to_owned(), labels),
             None => self.namespaces.0.remove(name),
         };
-        if before != labels {
+        let differs = before != labels;
+        if differs {
             self.groups.get_mut().forget_those_asking_namespaces();
         }
+        differs
     }
 
     fn settle(&mut self, slot: usize, pod: Arc<PodView>) {
@@ -237,9 +282,42 @@ impl Cluster {
         }
     }
 
-    fn reorder(&mut self) {
-        self.order = self.nodes.iter().flatten().map(|node| node.slot).collect();
+    fn count_images(&mut self, node: &NodeFacts, comes: bool) {
+        for image in node.images.keys() {
+            if comes {
+                *self.images.entry(image.clone()).or_default() += 1;
+            } else if let Some(nodes) = self.images.get_mut(image) {
+                *nodes -= 1;
+                if *nodes == 0 {
+                    self.images.remove(image);
+                }
+            }
+        }
     }
+
+    fn reorder(&mut self) {
+        self.order.take();
+        self.topologies.get_mut().clear();
+    }
+}
+
+/// One node of each zone after the other, zones and nodes by name.
+fn in_turn<'n>(nodes: impl Iterator<Item = &'n Node>) -> Vec<usize> {
+    let mut zones: BTreeMap<(&str, &str), Vec<&Node>> = BTreeMap::new();
+    for node in nodes {
+        let label = |key| node.labels.get(key).map_or("", String::as_str);
+        zones.entry((label(REGION), label(ZONE))).or_default().push(node);
+    }
+    let mut zones: Vec<_> = zones.into_values().collect();
+    for zone in &mut zones {
+        zone.sort_by(|a, b| b.name.cmp(&a.name));
+    }
+    let mut order = Vec::new();
+    while !zones.is_empty() {
+        order.extend(zones.iter_mut().filter_map(Vec::pop).map(|node| node.slot));
+        zones.retain(|zone| !zone.is_empty());
+    }
+    order
 }
 
 fn drop_from<K: std::hash::Hash + Eq>(map: &mut HashMap<K, Vec<Arc<PodView>>>, key: &K, uid: &str) {

@@ -4,9 +4,22 @@
 
 pub mod amounts;
 pub mod cluster;
+pub mod config;
+pub mod decide;
+mod metrics;
 pub mod node;
+mod plan;
 pub mod plugin;
 pub mod plugins;
 pub mod pod;
+pub mod preempt;
+pub mod queue;
+pub mod reasons;
 pub mod select;
+mod state;
 pub mod term;
+mod worker;
+
+pub use config::{Config, ConfigError};
+pub use metrics::Metrics;
+pub use worker::{Scheduler, worker};

@@ -64,6 +64,7 @@ pub enum Change<'a> {
         before: &'a NodeFacts,
         now: &'a Node,
     },
+    NodeGone(&'a str),
     /// A pod is on a node now that was not before, ours or anybody's.
     PodPlaced(&'a PodView),
     /// A pod on a node has other labels, or is smaller than before.

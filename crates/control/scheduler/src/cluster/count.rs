@@ -166,6 +166,11 @@ impl Topology {
         self.values.get(slot).copied().flatten().map(|number| number as usize)
     }
 
+    /// One more than the last slot of a node that has the label.
+    pub fn slots(&self) -> usize {
+        self.values.len()
+    }
+
     /// How many different values there are.
     pub fn len(&self) -> usize {
         self.names.len()

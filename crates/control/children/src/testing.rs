@@ -1,10 +1,14 @@
 //! A world for plan tests, in a few words.
 
+mod stage;
+
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use kedge_client::{Revision, Watched, World};
 use kedge_engine::{Action, Plan};
 use serde_json::{Value, json};
+
+pub use self::stage::Stage;
 
 pub fn noon() -> Timestamp {
     "2030-01-01T12:00:00Z".parse().unwrap()

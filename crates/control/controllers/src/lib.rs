@@ -3,16 +3,20 @@
 
 use kedge_engine::Engine;
 
+mod daemonset;
 mod deployment;
 mod endpoints;
 mod garbage;
 mod replicas;
+mod revisions;
+mod statefulset;
 
+pub use daemonset::DaemonSets;
 pub use deployment::Deployments;
 pub use endpoints::{EndpointSliceMirrors, EndpointSlices, EndpointsOfServices};
 pub use garbage::GarbageCollector;
 pub use replicas::{ReplicaSets, ReplicationControllers};
-
+pub use statefulset::StatefulSets;
 
 /// Gives an engine every controller of this crate.
 pub fn join(engine: Engine) -> Engine {
@@ -21,6 +25,8 @@ pub fn join(engine: Engine) -> Engine {
         .with(Deployments)
         .with(ReplicaSets)
         .with(ReplicationControllers)
+        .with(StatefulSets)
+        .with(DaemonSets)
         .with(EndpointSlices)
         .with(EndpointsOfServices)
         .with(EndpointSliceMirrors)

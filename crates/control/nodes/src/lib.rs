@@ -11,6 +11,8 @@ mod ipam;
 mod leftovers;
 mod silent;
 mod since;
+#[cfg(test)]
+mod testing;
 mod zones;
 
 use std::sync::Arc;

@@ -9,7 +9,7 @@ use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetStatu
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector, Time};
 use kedge_children::conditions;
 use kedge_children::pods::PodFacts;
-use kedge_engine::{Action, Plan, Severity};
+use kedge_engine::{Action, Key, Plan, Severity};
 use kube::ResourceExt;
 
 use super::expected::Expected;
@@ -29,7 +29,7 @@ pub(super) fn plan(
         Err(message) => return failed(budget, &message, now),
     };
     let before = budget.status.clone().unwrap_or_default();
-    let (going, stayed) = going(&before, pods, now);
+    let (going, stayed) = going(budget, &before, pods, now);
     let healthy =
         pods.iter().filter(|pod| !pod.is_leaving() && !going.contains_key(&pod.name_any()) && pod.is_ready());
     let healthy = i32::try_from(healthy.count()).unwrap_or(i32::MAX);
@@ -57,6 +57,7 @@ pub(super) fn plan(
 
 /// Pods that were allowed to go and are still to be seen going; and what to say of those that didn't.
 fn going(
+    budget: &PodDisruptionBudget,
     before: &PodDisruptionBudgetStatus,
     pods: &[Arc<Pod>],
     now: Timestamp,
@@ -68,10 +69,8 @@ fn going(
         match promised.get(&name) {
             Some(since) if after(since.0, LEAVING) > now => drop(going.insert(name, since.clone())),
             Some(_) => {
-                let message = format!(
-                    "Pod was expected by PDB {} to be deleted but it wasn't",
-                    pod.namespace().unwrap_or_default()
-                );
+                let key = Key::of(budget);
+                let message = format!("Pod was expected by PDB {key} to be deleted but it wasn't");
                 stayed.push(Action::tell(&**pod, Severity::Warning, "NotDeleted", message));
             }
             None => {}

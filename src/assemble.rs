@@ -30,6 +30,7 @@ use crate::{control, limits, secrets};
 pub(crate) const DATA_DIR: &str = "/var/lib/kedge";
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 6443);
 const SERVICES: Cidr = Cidr { address: IpAddr::V4(Ipv4Addr::new(10, 96, 0, 0)), bits: 16 };
+const PODS: Cidr = Cidr { address: IpAddr::V4(Ipv4Addr::new(10, 244, 0, 0)), bits: 16 };
 const DOMAIN: &str = "cluster.local";
 
 #[derive(Debug, thiserror::Error)]
@@ -119,7 +120,7 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     tracing::info!("kedge is ready at {server}; kubeconfig: {}", admin.shown());
     let control = controls.then(|| {
         let upkeep = router.clone().upkeep(pki.authority.clone());
-        let control = control::run(router.clone(), clock, metrics, store.is_shared().then(control::me));
+        let control = control::run(router.clone(), clock, metrics, ranges(&settings), store.is_shared().then(control::me));
         tokio::spawn(async move {
             tokio::join!(upkeep, control);
         })
@@ -234,6 +235,15 @@ pub(crate) fn restore(file: &Path, data: &Path) -> Result<Backup, ServerError> {
 
 pub(crate) fn services(settings: &Settings) -> Vec<Cidr> {
     if settings.service_cidr.is_empty() { vec![SERVICES] } else { settings.service_cidr.clone() }
+}
+
+/// Where nodes get their pods' addresses from.
+fn ranges(settings: &Settings) -> kedge_nodes::Ranges {
+    let all = |ranges: &[Cidr]| {
+        ranges.iter().map(|range| kedge_nodes::Range { address: range.address, bits: range.bits }).collect()
+    };
+    let pods = if settings.cluster_cidr.is_empty() { &[PODS][..] } else { &settings.cluster_cidr };
+    kedge_nodes::Ranges { pods: all(pods), services: all(&services(settings)) }
 }
 
 pub(crate) fn domain(settings: &Settings) -> String {

@@ -21,7 +21,13 @@ pub(crate) enum ControlError {
 
 /// Runs all parts of a server until the task is ended. Servers that share a store take turns: the one of them named `me`
 /// works while it leads.
-pub(crate) async fn run(router: Router, clock: Clock, metrics: Metrics, me: Option<String>) {
+pub(crate) async fn run(
+    router: Router,
+    clock: Clock,
+    metrics: Metrics,
+    ranges: kedge_nodes::Ranges,
+    me: Option<String>,
+) {
     let acting_as = |name: &str| {
         let user = User {
             name: name.to_owned(),
@@ -33,17 +39,17 @@ pub(crate) async fn run(router: Router, clock: Clock, metrics: Metrics, me: Opti
     let client = acting_as("system:kube-controller-manager");
     let work = || {
         let world = World::new(client.clone(), clock.clone());
-        controllers(world, client.clone(), clock.clone()).counted_in(metrics.clone()).run()
+        controllers(world, client.clone(), clock.clone(), &ranges).counted_in(metrics.clone()).run()
     };
     lead(&client, &clock, "kedge-controllers", me, work).await;
 }
 
-/// Runs the controllers alone, against the API that a kubeconfig names.
+/// Runs the controllers alone, against the API that a kubeconfig names. Nodes get their addresses from whoever runs that API.
 pub(crate) async fn controllers_alone(kubeconfig: &Path) -> Result<(), ControlError> {
     let (client, clock) = (remote(kubeconfig).await?, Clock::system());
     let work = || {
         let world = World::new(client.clone(), clock.clone());
-        controllers(world, client.clone(), clock.clone()).run()
+        controllers(world, client.clone(), clock.clone(), &kedge_nodes::Ranges::default()).run()
     };
     lead(&client, &clock, "kedge-controllers", Some(me()), work).await;
     Ok(())
@@ -72,8 +78,9 @@ async fn lead<W: Future<Output = ()>>(
     }
 }
 
-fn controllers(world: World, client: Client, clock: Clock) -> Engine {
-    [kedge_controllers::join, kedge_jobs::join, kedge_nodes::join, kedge_volumes::join]
+fn controllers(world: World, client: Client, clock: Clock, ranges: &kedge_nodes::Ranges) -> Engine {
+    let engine = [kedge_controllers::join, kedge_jobs::join, kedge_volumes::join]
         .into_iter()
-        .fold(Engine::new(world, client, clock), |engine, join| join(engine))
+        .fold(Engine::new(world, client, clock), |engine, join| join(engine));
+    kedge_nodes::join_with(engine, ranges)
 }

@@ -11,6 +11,24 @@ async fn class(api: &Api, resource: &str, name: &str, annotation: &str, more: Va
 }
 
 #[tokio::test]
+async fn a_new_node_is_not_ready() {
+    let api = api().await;
+    let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
+    let own = json!({"key": "mine", "value": "v", "effect": "NoExecute"});
+    for (name, spec, taints) in [
+        ("bare", json!({}), json!([taint])),
+        ("tainted", json!({"taints": [own]}), json!([own, taint])),
+        ("there", json!({"taints": [taint]}), json!([taint])),
+    ] {
+        let node = json!({"metadata": {"name": name}, "spec": spec});
+        assert_eq!(api.create("nodes", "", node).await.unwrap()["spec"]["taints"], taints, "{name}");
+    }
+    let mut ready = api.get("nodes", "", "bare").await.unwrap();
+    ready["spec"]["taints"] = json!([]);
+    assert!(api.update("nodes", "", ready).await.unwrap()["spec"]["taints"].is_null(), "it can be taken off");
+}
+
+#[tokio::test]
 async fn a_pod_gets_an_account_a_priority_and_patience() {
     let api = api().await;
     let made = api.create("pods", "default", pod("p")).await.unwrap();
@@ -150,22 +168,4 @@ async fn a_claim_grows_only_where_its_class_lets_it() {
         };
         assert_eq!(said, expected, "{name}");
     }
-}
-
-#[tokio::test]
-async fn a_new_node_is_not_ready() {
-    let api = api().await;
-    let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
-    let own = json!({"key": "mine", "value": "v", "effect": "NoExecute"});
-    for (name, spec, taints) in [
-        ("bare", json!({}), json!([taint])),
-        ("tainted", json!({"taints": [own]}), json!([own, taint])),
-        ("there", json!({"taints": [taint]}), json!([taint])),
-    ] {
-        let node = json!({"metadata": {"name": name}, "spec": spec});
-        assert_eq!(api.create("nodes", "", node).await.unwrap()["spec"]["taints"], taints, "{name}");
-    }
-    let mut ready = api.get("nodes", "", "bare").await.unwrap();
-    ready["spec"]["taints"] = json!([]);
-    assert!(api.update("nodes", "", ready).await.unwrap()["spec"]["taints"].is_null(), "it can be taken off");
 }

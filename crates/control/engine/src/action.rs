@@ -159,7 +159,7 @@ impl Action {
         reason: &'static str,
         message: impl Into<String>,
     ) -> Self {
-        Self::Tell(Note { about, severity, reason, message: message.into() })
+        Self::Tell(Note { about, part: String::new(), severity, reason, message: message.into() })
     }
 
     pub fn is_creation(&self) -> bool {

@@ -40,14 +40,18 @@ impl fmt::Display for Severity {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Note {
     pub about: Target,
+    /// Which part of the object, `spec.containers{web}`; empty for the whole of it.
+    pub part: String,
     pub severity: Severity,
     pub reason: &'static str,
     pub message: String,
 }
 
 /// One controller's voice.
-pub(crate) struct Recorder {
+pub struct Recorder {
     component: &'static str,
+    /// The node that speaks; empty where it doesn't matter.
+    host: String,
     client: Client,
     clock: Clock,
     memory: Mutex<Memory>,
@@ -81,15 +85,22 @@ enum Fate {
 }
 
 impl Recorder {
-    pub(crate) fn new(component: &'static str, client: Client, clock: Clock) -> Self {
-        Self { component, client, clock, memory: Mutex::default() }
+    pub fn new(component: &'static str, client: Client, clock: Clock) -> Self {
+        Self { component, host: String::new(), client, clock, memory: Mutex::default() }
+    }
+
+    /// Speaks for a node from now on.
+    #[must_use]
+    pub fn on(mut self, host: &str) -> Self {
+        host.clone_into(&mut self.host);
+        self
     }
 
     pub(crate) fn component(&self) -> &'static str {
         self.component
     }
 
-    pub(crate) async fn tell(&self, note: &Note) {
+    pub async fn tell(&self, note: &Note) {
         let now = self.clock.now();
         let fate = self.memory.lock().fate(note, now);
         // Events about objects of no namespace lie in `default`.
@@ -139,17 +150,24 @@ impl Recorder {
                 "name": key.name,
                 "uid": uid,
                 "resourceVersion": revision,
+                "fieldPath": said(&note.part),
             },
             "type": note.severity.to_string(),
             "reason": note.reason,
             "message": note.message,
-            "source": {"component": self.component},
+            "source": {"component": self.component, "host": said(&self.host)},
             "reportingComponent": self.component,
+            "reportingInstance": self.host,
             "firstTimestamp": seconds(now),
             "lastTimestamp": seconds(now),
             "count": 1,
         })
     }
+}
+
+/// Nothing in the place of an empty text.
+fn said(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
 }
 
 fn seconds(moment: Timestamp) -> String {
@@ -162,7 +180,7 @@ impl Memory {
             return Fate::TooMuch;
         }
         let mut hasher = DefaultHasher::new();
-        (&note.about.uid, note.severity, note.reason, &note.message).hash(&mut hasher);
+        (&note.about.uid, &note.part, note.severity, note.reason, &note.message).hash(&mut hasher);
         let what = hasher.finish();
         if let Some(told) = self.told.get_mut(&what).filter(|told| now.duration_since(told.last) < MEMORY) {
             told.count += 1;

@@ -16,7 +16,7 @@ pub use action::{Action, Resource, Target};
 pub use carry::{Carrier, Done, Refusal, TurnError};
 pub use controller::{Controller, Plan, of_root};
 pub use engine::Engine;
-pub use events::Severity;
+pub use events::{Note, Recorder, Severity};
 pub use kedge_client::{Key, NotReady, Seen, Wait, World};
 pub use lease::Leadership;
 pub use metrics::Metrics;

@@ -6,7 +6,7 @@ fn note(message: &str) -> Note {
     let resource =
         Resource { group: String::new(), version: "v1".into(), kind: "Pod".into(), plural: "pods".into() };
     let about = Target { resource, key: Key::new("n", "a"), uid: "u".into(), revision: "1".into() };
-    Note { about, severity: Severity::Normal, reason: "Tried", message: message.into() }
+    Note { about, part: String::new(), severity: Severity::Normal, reason: "Tried", message: message.into() }
 }
 
 fn minute(minute: i64) -> Timestamp {

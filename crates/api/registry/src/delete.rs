@@ -168,9 +168,6 @@ impl Registry {
                 Err(error) => return Err(failure::status(error)),
             }
         };
-        if removed && !options.dry_run {
-            self.removed(at);
-        }
         let bytes = match removed && !answers_with_itself(&at.kind) {
             true => plain(&success(at, &last)),
             false => {

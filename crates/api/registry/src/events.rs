@@ -107,12 +107,8 @@ impl Worker {
         let mut left = Vec::new();
         while let Some((key, done)) = gone.next().await {
             match done {
-                Ok(_) => {
-                    let namespace = key.as_str().strip_prefix(PREFIX).and_then(|rest| rest.split_once('/'));
-                    registry.inner().namespaces.left(namespace.map_or("", |(namespace, _)| namespace));
-                }
-                // Somebody wrote it or took it away.
-                Err(StoreError::Conflict { .. } | StoreError::Stopped { .. }) => {}
+                // It is gone, or somebody wrote it or took it away.
+                Ok(_) | Err(StoreError::Conflict { .. } | StoreError::Stopped { .. }) => {}
                 Err(error) => {
                     tracing::warn!(key = key.as_str(), "an event that is over stays for now: {error}");
                     left.push(key);

@@ -1,44 +1,15 @@
-//! Namespaces: whether one takes new objects, and which of them somebody waits for to become empty.
+//! Namespaces: whether one takes new objects, and the account that each has. Emptying one is a controller's business.
 
-mod worker;
+mod accounts;
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use kedge_kinds::{Cause, Kind, Status};
 use kedge_store::{Entry, Revision, Snapshot};
-use parking_lot::Mutex;
-use tokio::sync::Notify;
 
 use crate::{key, selection};
 
-pub(crate) use worker::spawn;
-
-/// Tells the worker that something left a namespace, which may be the last thing that was in it. Only ever says where
-/// to look: a namespace of the same name may be another one by the time somebody does.
-#[derive(Default)]
-pub(crate) struct Nudge {
-    left: Mutex<BTreeSet<Arc<str>>>,
-    /// Namespaces that are being emptied; nobody else's departures matter.
-    emptying: Mutex<BTreeSet<Arc<str>>>,
-    wake: Notify,
-}
-
-impl Nudge {
-    pub(crate) fn left(&self, namespace: &str) {
-        let Some(known) = self.emptying.lock().get(namespace).cloned() else { return };
-        self.left.lock().insert(known);
-        self.wake.notify_one();
-    }
-
-    fn mind(&self, namespace: &Arc<str>) {
-        self.emptying.lock().insert(namespace.clone());
-    }
-
-    fn forget(&self, namespace: &str) {
-        self.emptying.lock().remove(namespace);
-    }
-}
+pub(crate) use accounts::spawn;
 
 /// The kind of namespaces themselves.
 fn kind() -> Option<&'static Arc<Kind>> {

@@ -34,7 +34,7 @@ pub struct Options {
     pub cluster_domain: String,
     /// Where the API server itself can be reached: what `default/kubernetes` leads to.
     pub api_address: Option<(IpAddr, u16)>,
-    /// Finishes namespaces that are being deleted and gives each its default ServiceAccount.
+    /// Gives each namespace its default ServiceAccount.
     pub namespace_worker: bool,
     /// Gives pods a volume with their account's token; somebody must publish the authority's certificate then.
     pub mount_tokens: bool,
@@ -77,7 +77,6 @@ pub(crate) struct Inner {
     pub(crate) options: Options,
     pub(crate) pins: Pins,
     pub(crate) allocator: Allocator,
-    pub(crate) namespaces: namespaces::Nudge,
     pub(crate) quotas: Quotas,
     pub(crate) definitions: custom::Definitions,
     reach: Reach,
@@ -134,7 +133,6 @@ impl Registry {
             pins: Pins::default(),
             allocator,
             options,
-            namespaces: namespaces::Nudge::default(),
             quotas: Quotas::default(),
             definitions: custom::Definitions::default(),
             reach,

@@ -272,9 +272,6 @@ impl Registry {
                 if at.kind.rules.is_some() {
                     self.inner().definitions.wrote(&at.kind, revision);
                 }
-                if done {
-                    self.removed(at);
-                }
                 Ok(Ok((bytes, revision)))
             }
             Err(StoreError::Conflict { key, found, .. }) => Ok(Err((key, found))),
@@ -299,13 +296,6 @@ impl Registry {
         }
         let object = crate::registry::parse_bytes(&encoded.bytes)?;
         Ok(encode(&convert::to_served(&at.kind, object)).with_revision(revision))
-    }
-
-    /// Tells whoever waits for a namespace to become empty.
-    pub(crate) fn removed(&self, at: &At) {
-        if let Some(namespace) = at.namespace.as_deref() {
-            self.inner().namespaces.left(namespace);
-        }
     }
 }
 

@@ -31,6 +31,7 @@ condition!(
     k8s_openapi::api::apps::v1::DeploymentCondition,
     k8s_openapi::api::apps::v1::ReplicaSetCondition,
     k8s_openapi::api::core::v1::ReplicationControllerCondition,
+    k8s_openapi::api::core::v1::NamespaceCondition,
     k8s_openapi::api::core::v1::NodeCondition,
     k8s_openapi::api::core::v1::PodCondition,
     k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition

@@ -7,6 +7,7 @@ mod daemonset;
 mod deployment;
 mod endpoints;
 mod garbage;
+mod namespace;
 mod replicas;
 mod revisions;
 mod statefulset;
@@ -15,12 +16,14 @@ pub use daemonset::DaemonSets;
 pub use deployment::Deployments;
 pub use endpoints::{EndpointSliceMirrors, EndpointSlices, EndpointsOfServices};
 pub use garbage::GarbageCollector;
+pub use namespace::Namespaces;
 pub use replicas::{ReplicaSets, ReplicationControllers};
 pub use statefulset::StatefulSets;
 
 /// Gives an engine every controller of this crate.
 pub fn join(engine: Engine) -> Engine {
     let garbage = GarbageCollector::new(engine.client().clone(), engine.clock().clone());
+    let namespaces = Namespaces::new(&engine);
     engine
         .with(Deployments)
         .with(ReplicaSets)
@@ -31,4 +34,5 @@ pub fn join(engine: Engine) -> Engine {
         .with(EndpointsOfServices)
         .with(EndpointSliceMirrors)
         .with_worker(garbage)
+        .with_worker(namespaces)
 }

@@ -27,6 +27,9 @@ pub enum TurnError {
     Stale { action: String },
     #[error("{}", .0.first().map(ToString::to_string).unwrap_or_default())]
     Refused(Vec<Refusal>),
+    /// Nothing failed on the way, and yet the goal is not reached.
+    #[error("{goal}: {missing}")]
+    Unfinished { goal: String, missing: String },
     #[error("{action}")]
     Failed { action: String, source: Box<kube::Error> },
     /// A mistake of ours, which must cost one object's turn and nothing else.

@@ -138,7 +138,10 @@ impl<'a> Emit<'a> {
             self.out.push(before);
             self.same += (node.end - node.start) as usize;
         } else {
-            self.field(shape, wire, tag, at)?;
+            match shape {
+                Shape::List(item) => self.noted_items(number, item, wire, tag, at)?,
+                shape => self.field(shape, wire, tag, at)?,
+            }
         }
         let bracket = matches!(node.what, What::Nested | What::Raw | What::Same);
         if let Some(notes) = self.notes.as_mut().filter(|_| bracket) {
@@ -174,6 +177,43 @@ impl<'a> Emit<'a> {
             && let Some(child) = self.stack.pop()
         {
             self.value(item, wire, number, child as usize)?;
+        }
+        Ok(())
+    }
+
+    /// The same for a list that stands in a field of that number: each item is copied or noted by itself.
+    fn noted_items(
+        &mut self,
+        number: usize,
+        item: &Shape,
+        wire: &Wire,
+        tag: u32,
+        at: Place,
+    ) -> Result<(), EncodeError> {
+        let height = self.children(at)?;
+        let length = self.stack.len() - height;
+        let first = self.notes.as_mut().map_or(0, |notes| notes.begin_list(number, length));
+        while self.stack.len() > height
+            && let Some(child) = self.stack.pop()
+        {
+            let (index, node) = (self.stack.len() - height, self.node(child as usize)?);
+            let since = self.out.position();
+            if node.what == What::Same {
+                let before = self.like.and_then(|like| like.item_encoded(number, index));
+                self.out.push(before.ok_or(EncodeError::Json(at))?);
+                self.same += (node.end - node.start) as usize;
+            } else {
+                self.value(item, wire, tag, child as usize)?;
+            }
+            if let Some(notes) =
+                self.notes.as_mut().filter(|_| matches!(node.what, What::Nested | What::Same))
+            {
+                let encoded = (since, self.out.position());
+                notes.note_item(
+                    first + index,
+                    Seen { json: (node.start as usize, node.end as usize), encoded },
+                );
+            }
         }
         Ok(())
     }

@@ -17,6 +17,9 @@ pub(super) struct Like {
     out: Back,
     /// By the field's number among those of all structs, with the turn in which it was noted; only those of the last turn count.
     seen: Vec<(u32, Option<Seen>)>,
+    /// The same for the lists among them: where the notes of its items start, and how many it has.
+    lists: Vec<(u32, usize, usize)>,
+    items: Vec<Option<Seen>>,
     turn: u32,
 }
 
@@ -24,6 +27,8 @@ impl Like {
     /// Forgets every note.
     pub(super) fn begin(&mut self, fields: usize) {
         self.seen.resize(fields, (0, None));
+        self.lists.resize(fields, (0, 0, 0));
+        self.items.clear();
         self.turn = self.turn.wrapping_add(1);
     }
 
@@ -31,6 +36,22 @@ impl Like {
         let turn = self.turn;
         if let Some(place) = self.seen.get_mut(number) {
             *place = (turn, Some(seen));
+        }
+    }
+
+    /// Makes room for notes of a list's items; see [`Like::note_item`]. Of several lists in one field the last counts.
+    pub(super) fn begin_list(&mut self, number: usize, length: usize) -> usize {
+        let (turn, start) = (self.turn, self.items.len());
+        self.items.resize(start + length, None);
+        if let Some(place) = self.lists.get_mut(number) {
+            *place = (turn, start, length);
+        }
+        start
+    }
+
+    pub(super) fn note_item(&mut self, at: usize, seen: Seen) {
+        if let Some(place) = self.items.get_mut(at) {
+            *place = Some(seen);
         }
     }
 
@@ -49,13 +70,34 @@ impl Like {
         self.seen.get(number).filter(|(turn, _)| *turn == self.turn).and_then(|(_, seen)| *seen)
     }
 
+    fn seen_item(&self, number: usize, index: usize) -> Option<Seen> {
+        let (_, start, length) = self.lists.get(number).filter(|(turn, ..)| *turn == self.turn)?;
+        self.items.get(start + index).filter(|_| index < *length).copied().flatten()
+    }
+
     pub(super) fn json(&self, number: usize) -> Option<&[u8]> {
-        let (start, end) = self.seen(number)?.json;
-        self.json.get(start..end)
+        self.json_of(self.seen(number)?)
+    }
+
+    pub(super) fn item_json(&self, number: usize, index: usize) -> Option<&[u8]> {
+        self.json_of(self.seen_item(number, index)?)
     }
 
     pub(super) fn encoded(&self, number: usize) -> Option<&[u8]> {
-        let (end, start) = self.seen(number)?.encoded;
+        self.encoded_of(self.seen(number)?)
+    }
+
+    pub(super) fn item_encoded(&self, number: usize, index: usize) -> Option<&[u8]> {
+        self.encoded_of(self.seen_item(number, index)?)
+    }
+
+    fn json_of(&self, seen: Seen) -> Option<&[u8]> {
+        let (start, end) = seen.json;
+        self.json.get(start..end)
+    }
+
+    fn encoded_of(&self, seen: Seen) -> Option<&[u8]> {
+        let (end, start) = seen.encoded;
         let written = self.out.written();
         written.get(written.len().checked_sub(start)?..written.len().checked_sub(end)?)
     }

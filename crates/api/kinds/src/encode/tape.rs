@@ -184,8 +184,9 @@ impl Scan<'_> {
                     Some((index, field)) => {
                         likely = index + 1;
                         let place = u16::try_from(index).unwrap_or(u16::MAX);
-                        if !scan.same(&field.shape, plan.first + index, place)? {
-                            scan.value(&field.shape, &field.wire, place)?;
+                        let number = plan.first + index;
+                        if !scan.same(&field.shape, number, place)? {
+                            scan.field(field, number, place)?;
                         }
                     }
                     None => scan.skip()?,
@@ -204,15 +205,35 @@ impl Scan<'_> {
         else {
             return Ok(false);
         };
+        self.matches(like.json(number), field)
+    }
+
+    fn matches(&mut self, before: Option<&[u8]>, field: u16) -> Result<bool, EncodeError> {
         let bracket = matches!(self.peek()?, b'{' | b'[');
         let rest = self.json.get(self.at..).unwrap_or_default();
-        let Some(before) = like.json(number).filter(|before| bracket && rest.starts_with(before)) else {
+        let Some(before) = before.filter(|before| bracket && rest.starts_with(before)) else {
             return Ok(false);
         };
         let start = self.at;
         self.at += before.len();
         self.note(start, self.at, field, What::Same)?;
         Ok(true)
+    }
+
+    /// The items of a list are likened one by one, each to the one in its place.
+    fn field(&mut self, field: &Field, number: usize, place: u16) -> Result<(), EncodeError> {
+        let (Some(like), Shape::List(item), b'[') = (self.like, &field.shape, self.peek()?) else {
+            return self.value(&field.shape, &field.wire, place);
+        };
+        let mut index = 0;
+        self.list_of(place, |scan| {
+            let noted = scan.nodes.len();
+            if !scan.matches(like.item_json(number, index), 0)? {
+                scan.value(item, &field.wire, 0)?;
+            }
+            index += usize::from(scan.nodes.len() > noted);
+            Ok(())
+        })
     }
 
     fn map(&mut self, item: &Shape, wire: &Wire, field: u16) -> Result<(), EncodeError> {
@@ -237,12 +258,20 @@ impl Scan<'_> {
     }
 
     fn list(&mut self, item: &Shape, wire: &Wire, field: u16) -> Result<(), EncodeError> {
+        self.list_of(field, |scan| scan.value(item, wire, 0))
+    }
+
+    fn list_of(
+        &mut self,
+        field: u16,
+        mut item: impl FnMut(&mut Self) -> Result<(), EncodeError>,
+    ) -> Result<(), EncodeError> {
         self.nested(field, |scan| {
             if scan.take(b']')? {
                 return Ok(());
             }
             loop {
-                scan.value(item, wire, 0)?;
+                item(scan)?;
                 if !scan.more(b']')? {
                     return Ok(());
                 }

@@ -109,7 +109,9 @@ fn items_that_are_alike_come_out_as_if_they_were_alone() {
             "metadata": {"name": name, "labels": {"app": "web", "zone": zone}, "annotations": {}, "managedFields": [
                 {"manager": name, "fieldsV1": {"f:spec": {"f:containers": {"}": {}}}}}, {"manager": "n", "fieldsV1": {"f:x": {}}}]},
             "spec": {"containers": [{"name": "c", "image": image, "args": ["a", "b"], "ports": [{"containerPort": 80}]},
-                {"name": "d", "args": [], "ports": []}], "nodeSelector": {"a": "b"}, "tolerations": [{}]}})
+                {"name": "d", "args": [], "ports": [], "env": [{"name": name}, null, {"name": "n"}]}],
+                "volumes": [{"name": "v", "emptyDir": {}}, null, {"name": name, "projected": {"sources": [{}, {"secret": {"name": "s"}}]}},
+                {"name": "w", "emptyDir": {}}], "nodeSelector": {"a": "b"}, "tolerations": [{}]}})
     };
     let form = Form::of("", "v1", "Pod").unwrap();
     let mut alike = Encoder::default();

@@ -199,7 +199,9 @@ fn values(schema: &Value, skip_any_of: bool, skip_all_of: bool, path: &Path<'_>,
         nested(at(schema, "not"), false, &path.child("not"), errors);
     }
     let source = text(schema, "pattern");
-    if let Some(why) = pattern::fault(source).filter(|_| !source.is_empty()) {
+    if !source.is_empty()
+        && let Some(why) = pattern::fault(source)
+    {
         let detail = format!("must be a valid regular expression, but isn't: {why}");
         errors.invalid(&path.child("pattern"), &source.into(), &detail);
     }

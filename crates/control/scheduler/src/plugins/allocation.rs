@@ -60,12 +60,18 @@ pub fn on_line(line: &[Point], utilization: i64) -> i64 {
     let Some(left) = next.checked_sub(1).map(|before| line[before]) else {
         return right.score;
     };
-    left.score + (right.score - left.score) * (utilization - left.utilization) / (right.utilization - left.utilization)
+    left.score
+        + (right.score - left.score) * (utilization - left.utilization)
+            / (right.utilization - left.utilization)
 }
 
 impl Share {
     fn free_percent(&self) -> i64 {
-        if self.with_pod > self.allocatable { 0 } else { percent(self.allocatable - self.with_pod, self.allocatable) }
+        if self.with_pod > self.allocatable {
+            0
+        } else {
+            percent(self.allocatable - self.with_pod, self.allocatable)
+        }
     }
 
     // Pods that ask for nothing count with a minimum, so that more can be taken than there is.

@@ -21,7 +21,8 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 pub use self::life::{Lives, Step};
-pub use self::machine::Machine;
+pub use self::machine::{Machine, micro};
+pub use self::presence::correction;
 pub use self::script::Script;
 
 /// Nodes that live for as long as this does.

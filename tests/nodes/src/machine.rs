@@ -28,7 +28,7 @@ impl Machine {
         self
     }
 
-    pub(crate) fn node(&self, now: Timestamp) -> Value {
+    pub fn node(&self, now: Timestamp) -> Value {
         let mut labels = json!({
             "kubernetes.io/hostname": self.name,
             "kubernetes.io/arch": "amd64",
@@ -70,7 +70,7 @@ impl Machine {
         })
     }
 
-    pub(crate) fn lease(&self, uid: &str, now: Timestamp) -> Value {
+    pub fn lease(&self, uid: &str, now: Timestamp) -> Value {
         json!({
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
@@ -110,6 +110,6 @@ fn seconds(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-pub(crate) fn micro(moment: Timestamp) -> String {
+pub fn micro(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }

@@ -139,7 +139,7 @@ pub(crate) async fn keep_ready(shared: Arc<Shared>) {
 }
 
 /// What a node says about itself that its object doesn't.
-fn correction(node: &Node, now: Timestamp) -> Option<Value> {
+pub fn correction(node: &Node, now: Timestamp) -> Option<Value> {
     let status = node.status.clone().unwrap_or_default();
     let is_ready =
         status.conditions.iter().flatten().any(|known| known.type_ == "Ready" && known.status == "True");

@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kedge_client::Client;
 use kedge_clock::Clock;
-use kedge_engine::{Carrier, Key, Next, Outcome, Seen, TurnError, Wake, Worker, World};
+use kedge_engine::{Carrier, Key, Next, Outcome, Resource, Seen, TurnError, Wake, Worker, World};
 use parking_lot::Mutex;
 
 use self::feed::Feed;
-use self::graph::{Graph, Reference};
+use self::graph::{Graph, Node, Reference};
 use self::verdict::{Verdict, verdict};
 
 const NAME: &str = "garbage-collector-controller";
@@ -31,6 +32,17 @@ impl GarbageCollector {
         let graph = Arc::new(Mutex::new(Graph::default()));
         let feed = Feed::new(client.clone(), clock.clone(), graph.clone());
         Arc::new(Self { graph, carrier: Carrier::new(NAME, client, clock), feed })
+    }
+
+    /// An object is there, or has changed. For whoever shows it the cluster instead of starting it; says what to look at.
+    pub fn saw(&self, resource: &Arc<Resource>, namespaced: bool, meta: &ObjectMeta) -> Vec<Key> {
+        let woken = self.graph.lock().put(Node::of(resource, namespaced, meta));
+        woken.into_iter().map(|uid| Key::new("", uid)).collect()
+    }
+
+    /// An object is there no more.
+    pub fn lost(&self, uid: &str) -> Vec<Key> {
+        self.graph.lock().remove(uid).into_iter().map(|uid| Key::new("", uid)).collect()
     }
 
     async fn one_turn(&self, key: &Key) -> Outcome {

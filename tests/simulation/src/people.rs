@@ -1,0 +1,241 @@
+//! What users do in a history: they make workloads, change their minds and delete them, and meddle with single pods.
+
+use http::Request;
+use http::header::CONTENT_TYPE;
+use kedge_store::Snapshot;
+use kube::Client;
+use serde_json::{Value, json};
+
+use crate::chance::Chance;
+use crate::kinds::Head;
+
+const NAMESPACE: &str = "default";
+
+/// Sends a request as nobody would who had types at hand.
+pub(crate) async fn send(
+    client: &Client,
+    method: &str,
+    path: &str,
+    body: &Value,
+) -> Result<Value, kube::Error> {
+    let content = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+    let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+    let request = Request::builder().method(method).uri(path).header(CONTENT_TYPE, content).body(body);
+    client.request(request.map_err(kube::Error::HttpError)?).await
+}
+
+/// A kind of thing that users make, where, and the name that they give it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Thing {
+    kind: &'static str,
+    version: &'static str,
+    plural: &'static str,
+    name: &'static str,
+}
+
+const fn thing(kind: &'static str, version: &'static str, plural: &'static str, name: &'static str) -> Thing {
+    Thing { kind, version, plural, name }
+}
+
+/// The name is also the value of the label `app` of what it makes.
+const THINGS: [Thing; 9] = [
+    thing("Deployment", "apps/v1", "deployments", "web"),
+    thing("Deployment", "apps/v1", "deployments", "web"),
+    thing("Deployment", "apps/v1", "deployments", "shop"),
+    thing("ReplicaSet", "apps/v1", "replicasets", "set"),
+    thing("ReplicationController", "v1", "replicationcontrollers", "old"),
+    thing("StatefulSet", "apps/v1", "statefulsets", "db"),
+    thing("DaemonSet", "apps/v1", "daemonsets", "log"),
+    thing("Job", "batch/v1", "jobs", "task"),
+    thing("Job", "batch/v1", "jobs", "batch"),
+];
+
+impl Thing {
+    fn collection(&self) -> String {
+        let root = if self.version.contains('/') { "apis" } else { "api" };
+        format!("/{root}/{}/namespaces/{NAMESPACE}/{}", self.version, self.plural)
+    }
+
+    fn path(&self) -> String {
+        format!("{}/{}", self.collection(), self.name)
+    }
+}
+
+pub(crate) struct People {
+    client: Client,
+    /// What this history is about.
+    things: Vec<Thing>,
+}
+
+impl People {
+    pub(crate) fn new(client: Client, chance: &mut Chance) -> Self {
+        let mut things: Vec<Thing> = Vec::new();
+        for _ in 0..1 + chance.below(3) {
+            things.extend(chance.pick(&THINGS).copied().filter(|thing| !things.contains(thing)));
+        }
+        Self { client, things }
+    }
+
+    /// Somebody does something; what it was.
+    pub(crate) async fn act(&self, chance: &mut Chance, store: &Snapshot) -> Option<String> {
+        let pods: Vec<Head> = store
+            .range("/registry/pods/default/", None)
+            .filter_map(|(_, entry)| Head::of(entry.bytes()))
+            .collect();
+        if chance.percent(20)
+            && let Some(pod) = chance.pick(&pods)
+        {
+            return self.meddle(chance, pod).await;
+        }
+        let thing = *chance.pick(&self.things)?;
+        if chance.percent(15) {
+            return self.serve(chance, thing).await;
+        }
+        if self.has(thing, store) {
+            if chance.percent(25) {
+                self.delete(chance, thing).await
+            } else {
+                self.change(chance, thing).await
+            }
+        } else {
+            self.create(chance, thing).await
+        }
+    }
+
+    fn has(&self, thing: Thing, store: &Snapshot) -> bool {
+        let end = format!("/{NAMESPACE}/{}", thing.name);
+        store.range("/registry/", None).any(|(key, entry)| {
+            key.as_str().ends_with(&end)
+                && Head::of(entry.bytes()).is_some_and(|head| head.kind == thing.kind)
+        })
+    }
+
+    async fn create(&self, chance: &mut Chance, thing: Thing) -> Option<String> {
+        let object = wish(chance, thing);
+        let told = format!("user: create {} {}: {}", thing.kind, thing.name, object["spec"]["replicas"]);
+        let made = send(&self.client, "POST", &thing.collection(), &object).await;
+        Some(outcome(told, made))
+    }
+
+    async fn change(&self, chance: &mut Chance, thing: Thing) -> Option<String> {
+        let patch = match (thing.kind, chance.below(6)) {
+            ("Job", 0..3) => json!({ "spec": { "parallelism": chance.below(4) } }),
+            ("Job", _) => json!({ "spec": { "suspend": chance.percent(30) } }),
+            ("Deployment", 0) => json!({ "spec": { "paused": chance.percent(50) } }),
+            ("DaemonSet", _) | (_, 0..3) => {
+                let image = format!("nginx:{}", 1 + chance.below(3));
+                json!({ "spec": { "template": { "spec": { "containers": [{ "name": "c", "image": image }] } } } })
+            }
+            _ => json!({ "spec": { "replicas": chance.below(4) } }),
+        };
+        let told = format!("user: change {} {}: {patch}", thing.kind, thing.name);
+        let done = send(&self.client, "PATCH", &thing.path(), &patch).await;
+        Some(outcome(told, done))
+    }
+
+    async fn delete(&self, chance: &mut Chance, thing: Thing) -> Option<String> {
+        let propagation = chance.weighted(&[(3, "Background"), (2, "Foreground"), (1, "Orphan")]);
+        let options =
+            json!({ "kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation });
+        let told = format!("user: delete {} {} ({propagation})", thing.kind, thing.name);
+        let done = send(&self.client, "DELETE", &thing.path(), &options).await;
+        Some(outcome(told, done))
+    }
+
+    async fn serve(&self, chance: &mut Chance, thing: Thing) -> Option<String> {
+        let services = format!("/api/v1/namespaces/{NAMESPACE}/services");
+        if chance.percent(25) {
+            let gone =
+                send(&self.client, "DELETE", &format!("{services}/{}", thing.name), &Value::Null).await;
+            return Some(outcome(format!("user: delete Service {}", thing.name), gone));
+        }
+        let service = json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": { "name": thing.name },
+            "spec": { "clusterIP": "None", "selector": { "app": thing.name }, "ports": [{ "port": 80 }] },
+        });
+        let made = send(&self.client, "POST", &services, &service).await;
+        Some(outcome(format!("user: create Service {}", thing.name), made))
+    }
+
+    async fn meddle(&self, chance: &mut Chance, pod: &Head) -> Option<String> {
+        let name = pod.metadata.name.as_deref().unwrap_or_default();
+        let path = format!("/api/v1/namespaces/{NAMESPACE}/pods/{name}");
+        if chance.percent(60) {
+            let gone = send(&self.client, "DELETE", &path, &Value::Null).await;
+            return Some(outcome(format!("user: delete Pod {name}"), gone));
+        }
+        // Whoever counted it has to let it go, and whoever lacks one may take it later.
+        let app = if chance.percent(50) { "stray" } else { "web" };
+        let patch = json!({ "metadata": { "labels": { "app": app } } });
+        let done = send(&self.client, "PATCH", &path, &patch).await;
+        Some(outcome(format!("user: label Pod {name} app={app}"), done))
+    }
+
+    /// What would never come to rest is stopped, and what is in somebody's way goes.
+    pub(crate) async fn calm_down(&self, store: &Snapshot) {
+        for (_, entry) in store.range("/registry/pods/default/", None) {
+            let Some(pod) = Head::of(entry.bytes()) else { continue };
+            if pod.metadata.labels.is_some_and(|labels| labels.get("app").is_some_and(|app| app == "stray")) {
+                let name = pod.metadata.name.unwrap_or_default();
+                let path = format!("/api/v1/namespaces/{NAMESPACE}/pods/{name}");
+                drop(send(&self.client, "DELETE", &path, &Value::Null).await);
+            }
+        }
+        for thing in &self.things {
+            if thing.kind == "Deployment" {
+                drop(
+                    send(&self.client, "PATCH", &thing.path(), &json!({ "spec": { "paused": false } })).await,
+                );
+            }
+        }
+    }
+}
+
+fn outcome(told: String, done: Result<Value, kube::Error>) -> String {
+    match done {
+        Ok(_) => told,
+        Err(error) => format!("{told}: {error}"),
+    }
+}
+
+fn wish(chance: &mut Chance, thing: Thing) -> Value {
+    let labels = json!({ "app": thing.name });
+    let image = format!("nginx:{}", 1 + chance.below(3));
+    let container = json!({ "name": "c", "image": image });
+    let mut object = json!({
+        "apiVersion": thing.version, "kind": thing.kind, "metadata": { "name": thing.name },
+        "spec": { "template": { "metadata": { "labels": labels }, "spec": { "containers": [container] } } },
+    });
+    let spec = &mut object["spec"];
+    match thing.kind {
+        "Job" => {
+            let code = i32::from(chance.percent(30)).to_string();
+            let after = chance.below(20).to_string();
+            spec["template"]["metadata"]["annotations"] =
+                json!({ "testkit.kedge.dev/exit-code": code, "testkit.kedge.dev/run-for": after });
+            spec["template"]["spec"]["restartPolicy"] = "Never".into();
+            spec["parallelism"] = (1 + chance.below(3)).into();
+            spec["completions"] = (1 + chance.below(4)).into();
+            spec["backoffLimit"] = chance.below(3).into();
+            if chance.percent(40) {
+                spec["completionMode"] = "Indexed".into();
+            }
+            return object;
+        }
+        "ReplicationController" => spec["selector"] = labels,
+        _ => spec["selector"] = json!({ "matchLabels": labels }),
+    }
+    match thing.kind {
+        "DaemonSet" => return object,
+        "StatefulSet" => {
+            spec["serviceName"] = thing.name.into();
+            if chance.percent(40) {
+                spec["podManagementPolicy"] = "Parallel".into();
+            }
+        }
+        "Deployment" if chance.percent(25) => spec["strategy"] = json!({ "type": "Recreate" }),
+        _ => {}
+    }
+    spec["replicas"] = chance.below(4).into();
+    object
+}

@@ -41,7 +41,10 @@ impl Controller for Deployments {
         if let Some(set) = seen.now::<ReplicaSet>().filter(|set| claim::controller(*set).is_none()) {
             let labels = set.metadata.labels.clone().unwrap_or_default();
             let all = world.cache::<Deployment>().map(|all| all.in_namespace(&seen.key.namespace));
-            let matching = all.into_iter().flatten().filter(|one| sets::selector(one).matches(&labels));
+            let matching = all
+                .into_iter()
+                .flatten()
+                .filter(|one| claim::selecting(sets::selector(one)).matches(&labels));
             keys.extend(matching.map(|one| Key::of(&*one)));
         }
         keys
@@ -49,12 +52,9 @@ impl Controller for Deployments {
 
     fn plan(&self, deployment: &Deployment, world: &World, now: Timestamp) -> Result<Plan, NotReady> {
         let selector = sets::selector(deployment);
-        let namespace = deployment.namespace().unwrap_or_default();
         let known = world.cache::<ReplicaSet>()?;
-        let mut candidates = known.owned_by(&deployment.uid().unwrap_or_default());
-        let alike = known.labelled(&namespace, &sets::equal_labels(deployment));
-        candidates.extend(alike.into_iter().filter(|set| claim::controller(&**set).is_none()));
-        let claim = claim(deployment, &selector, candidates);
+        let candidates = claim::candidates(deployment, selector, &known);
+        let claim = claim(deployment, &claim::selecting(selector), candidates);
         let plan = Plan::from(claim.actions);
         let sets = Sets::of(deployment, claim.mine);
         if deployment.metadata.deletion_timestamp.is_some() {

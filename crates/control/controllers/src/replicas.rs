@@ -11,7 +11,7 @@ use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::{Pod, ReplicationController};
 use kedge_engine::{Action, Controller, Key, NotReady, Plan, Refusal, Seen, Severity, World, of_root};
 use kube::ResourceExt;
-use kube::core::SelectorExt;
+use kube::core::{Selector, SelectorExt};
 
 use kedge_children::claim::{self, claim};
 use kedge_children::names;
@@ -69,37 +69,36 @@ fn wakes<R: Replicated>(seen: &Seen<'_>, world: &World) -> Vec<Key> {
     let Some(pod) = seen.now::<Pod>().filter(|pod| claim::controller(*pod).is_none()) else { return keys };
     let sets = world.cache::<R>().map(|cache| cache.in_namespace(&seen.key.namespace)).unwrap_or_default();
     let labels = pod.metadata.labels.clone().unwrap_or_default();
-    keys.extend(sets.iter().filter(|set| set.selector().matches(&labels)).map(|set| Key::of(&**set)));
+    let matching = sets.iter().filter(|set| claim::selecting(set.selector().as_ref()).matches(&labels));
+    keys.extend(matching.map(|set| Key::of(&**set)));
     keys
 }
 
 fn plan<R: Replicated>(set: &R, world: &World, now: Timestamp) -> Result<Plan, NotReady> {
     let pods = world.cache::<Pod>()?;
-    let selector = set.selector();
-    let claim = claim(set, &selector, candidates(set, &pods));
+    let given = set.selector();
+    let selector = claim::selecting(given.as_ref());
+    let claim = claim(set, &selector, claim::candidates(set, given.as_ref(), &pods));
     let (active, leaving): (Vec<_>, Vec<_>) = claim
         .mine
         .iter()
         .filter(|pod| !matches!(pod.phase(), "Succeeded" | "Failed"))
         .cloned()
         .partition(|pod| pod.is_active());
-    let plan = Plan::from(claim.actions);
-    let plan = if set.meta().deletion_timestamp.is_some() {
-        plan
+    let steps = if set.meta().deletion_timestamp.is_some() || !selects_its_own(set, &selector) {
+        Vec::new()
     } else {
-        plan.then(difference(set, &active, world)?)
+        difference(set, &active, world)?
     };
-    let (status, look_again) = status::of(set, &active, leaving.len(), now);
-    Ok(plan.then(status).again_at(look_again))
+    // What is true now is said first: what is to be done may be refused for a long time.
+    let (status, look_again) = status::of(set, &active, leaving.len(), steps.is_empty(), now);
+    Ok(Plan::from(claim.actions).then(status).then(steps).again_at(look_again))
 }
 
-/// What could be this set's: what is, and what has its labels.
-fn candidates<R: Replicated>(set: &R, pods: &kedge_client::Cache<Pod>) -> Vec<Arc<Pod>> {
-    let uid = set.meta().uid.as_deref().unwrap_or_default();
-    let mut found = pods.owned_by(uid);
-    let alike = pods.labelled(&set.namespace().unwrap_or_default(), &set.equal_labels());
-    found.extend(alike.into_iter().filter(|pod| claim::controller(&**pod).is_none()));
-    found
+/// A set that does not select what it makes would make pods for ever. Such a set can't be created.
+fn selects_its_own<R: Replicated>(set: &R, selector: &Selector) -> bool {
+    let template = set.template().and_then(|template| template.metadata.as_ref());
+    selector.matches(template.and_then(|meta| meta.labels.as_ref()).unwrap_or(&Default::default()))
 }
 
 /// The pods that are missing, or those that are too many.

@@ -1,19 +1,17 @@
 //! A Deployment's ReplicaSets: which one is its newest template's, which are older, and what a new one looks like.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, ReplicaSetSpec};
 use k8s_openapi::api::core::v1::PodTemplateSpec;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use kedge_engine::Key;
 use kube::ResourceExt;
-use kube::core::{Expression, Selector};
 
 use super::annotations;
 use kedge_children::claim;
 use kedge_children::names::{self, Hash};
+use kedge_children::share;
 
 const HASH_LABEL: &str = "pod-template-hash";
 const HASH_LENGTH: usize = 10;
@@ -67,18 +65,8 @@ pub(super) fn slack(deployment: &Deployment) -> (i32, i32) {
         return (0, 0);
     }
     let limits = strategy.and_then(|strategy| strategy.rolling_update.as_ref());
-    let share = |given: Option<&IntOrString>, round: fn(f64) -> f64| match given {
-        Some(IntOrString::Int(number)) => *number,
-        Some(IntOrString::String(text)) => {
-            let percent: f64 = text.trim_end_matches('%').parse().unwrap_or(0.0);
-            #[expect(clippy::cast_possible_truncation, reason = "a share of an i32 is one")]
-            let pods = round(percent * f64::from(wanted(deployment)) / 100.0) as i32;
-            pods
-        }
-        None => 0,
-    };
-    let surge = share(limits.and_then(|limits| limits.max_surge.as_ref()), f64::ceil);
-    let missing = share(limits.and_then(|limits| limits.max_unavailable.as_ref()), f64::floor);
+    let surge = share::up(limits.and_then(|limits| limits.max_surge.as_ref()), wanted(deployment));
+    let missing = share::down(limits.and_then(|limits| limits.max_unavailable.as_ref()), wanted(deployment));
     let missing = if surge == 0 && missing == 0 { 1 } else { missing.min(wanted(deployment)) };
     (surge, missing)
 }
@@ -99,15 +87,8 @@ fn has_template(set: &ReplicaSet, wanted: Option<&PodTemplateSpec>) -> bool {
     has.as_ref() == wanted
 }
 
-pub(super) fn selector(deployment: &Deployment) -> Selector {
-    let selector = deployment.spec.as_ref().map(|spec| spec.selector.clone());
-    let selector = selector.and_then(|selector| Selector::try_from(selector).ok());
-    // A selector that makes no sense can't be stored; it selects nothing.
-    selector.unwrap_or_else(|| Expression::In("-".to_owned(), Default::default()).into())
-}
-
-pub(super) fn equal_labels(deployment: &Deployment) -> BTreeMap<String, String> {
-    deployment.spec.as_ref().and_then(|spec| spec.selector.match_labels.clone()).unwrap_or_default()
+pub(super) fn selector(deployment: &Deployment) -> Option<&LabelSelector> {
+    deployment.spec.as_ref().map(|spec| &spec.selector)
 }
 
 /// The name that the newest template's set has or will have.

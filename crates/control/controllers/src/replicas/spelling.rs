@@ -1,14 +1,10 @@
 //! The two kinds that keep replicas, as one.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetCondition, ReplicaSetStatus};
-use k8s_openapi::api::core::v1::{
-    PodTemplateSpec, ReplicationController, ReplicationControllerCondition, ReplicationControllerStatus,
-};
+use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetCondition};
+use k8s_openapi::api::core::v1::{PodTemplateSpec, ReplicationController, ReplicationControllerCondition};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kedge_client::Watched;
-use kube::core::Selector;
 use serde::Serialize;
 
 use kedge_children::conditions;
@@ -27,118 +23,78 @@ pub(super) trait Replicated: Watched + Serialize {
     fn replicas(&self) -> i32;
     fn min_ready_seconds(&self) -> i32;
     fn template(&self) -> Option<&PodTemplateSpec>;
-    /// Selects nothing if it makes no sense; such a set can't be created.
-    fn selector(&self) -> Selector;
-    /// Labels that everything it selects has.
-    fn equal_labels(&self) -> BTreeMap<String, String>;
+    fn selector(&self) -> Option<LabelSelector>;
     fn count(&mut self, counts: &Counts);
+    fn count_leaving(&mut self, leaving: i32);
     fn fail(&mut self, reason: &str, message: &str, now: Timestamp);
     fn recover(&mut self);
 }
 
-impl Replicated for ReplicaSet {
-    fn replicas(&self) -> i32 {
-        self.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)
-    }
-
-    fn min_ready_seconds(&self) -> i32 {
-        self.spec.as_ref().and_then(|spec| spec.min_ready_seconds).unwrap_or(0)
-    }
-
-    fn template(&self) -> Option<&PodTemplateSpec> {
-        self.spec.as_ref()?.template.as_ref()
-    }
-
-    fn selector(&self) -> Selector {
-        let selector = self.spec.as_ref().map(|spec| spec.selector.clone());
-        selector.and_then(|selector| Selector::try_from(selector).ok()).unwrap_or_else(nothing)
-    }
-
-    fn equal_labels(&self) -> BTreeMap<String, String> {
-        self.spec.as_ref().and_then(|spec| spec.selector.match_labels.clone()).unwrap_or_default()
-    }
-
-    fn count(&mut self, counts: &Counts) {
-        let status = self.status.get_or_insert_with(ReplicaSetStatus::default);
-        status.replicas = counts.replicas;
-        status.fully_labeled_replicas = Some(counts.fully_labeled).filter(|count| *count != 0);
-        status.ready_replicas = Some(counts.ready).filter(|count| *count != 0);
-        status.available_replicas = Some(counts.available).filter(|count| *count != 0);
-        status.terminating_replicas = Some(counts.terminating);
-        status.observed_generation = self.metadata.generation;
-    }
-
-    fn fail(&mut self, reason: &str, message: &str, now: Timestamp) {
-        let status = self.status.get_or_insert_with(ReplicaSetStatus::default);
-        let condition = ReplicaSetCondition {
-            type_: FAILURE.to_owned(),
-            status: "True".to_owned(),
-            reason: Some(reason.to_owned()),
-            message: Some(message.to_owned()),
-            last_transition_time: conditions::at(now),
-        };
-        conditions::set(&mut status.conditions, condition);
-    }
-
-    fn recover(&mut self) {
-        if let Some(status) = &mut self.status {
-            conditions::remove(&mut status.conditions, FAILURE);
+/// What both spell alike, with types of their own.
+macro_rules! alike {
+    ($Condition:ident) => {
+        fn replicas(&self) -> i32 {
+            self.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)
         }
+
+        fn min_ready_seconds(&self) -> i32 {
+            self.spec.as_ref().and_then(|spec| spec.min_ready_seconds).unwrap_or(0)
+        }
+
+        fn template(&self) -> Option<&PodTemplateSpec> {
+            self.spec.as_ref()?.template.as_ref()
+        }
+
+        fn count(&mut self, counts: &Counts) {
+            let some = |count: i32| Some(count).filter(|count| *count != 0);
+            let status = self.status.get_or_insert_default();
+            status.replicas = counts.replicas;
+            status.fully_labeled_replicas = some(counts.fully_labeled);
+            status.ready_replicas = some(counts.ready);
+            status.available_replicas = some(counts.available);
+            status.observed_generation = self.metadata.generation;
+            self.count_leaving(counts.terminating);
+        }
+
+        fn fail(&mut self, reason: &str, message: &str, now: Timestamp) {
+            let condition = $Condition {
+                type_: FAILURE.to_owned(),
+                status: "True".to_owned(),
+                reason: Some(reason.to_owned()),
+                message: Some(message.to_owned()),
+                last_transition_time: conditions::at(now),
+            };
+            conditions::set(&mut self.status.get_or_insert_default().conditions, condition);
+        }
+
+        fn recover(&mut self) {
+            if let Some(status) = &mut self.status {
+                conditions::remove(&mut status.conditions, FAILURE);
+            }
+        }
+    };
+}
+
+impl Replicated for ReplicaSet {
+    alike!(ReplicaSetCondition);
+
+    fn selector(&self) -> Option<LabelSelector> {
+        self.spec.as_ref().map(|spec| spec.selector.clone())
+    }
+
+    fn count_leaving(&mut self, leaving: i32) {
+        self.status.get_or_insert_default().terminating_replicas = Some(leaving);
     }
 }
 
 impl Replicated for ReplicationController {
-    fn replicas(&self) -> i32 {
-        self.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)
+    alike!(ReplicationControllerCondition);
+
+    fn selector(&self) -> Option<LabelSelector> {
+        let labels = self.spec.as_ref()?.selector.clone().filter(|labels| !labels.is_empty());
+        labels.map(|labels| LabelSelector { match_labels: Some(labels), ..LabelSelector::default() })
     }
 
-    fn min_ready_seconds(&self) -> i32 {
-        self.spec.as_ref().and_then(|spec| spec.min_ready_seconds).unwrap_or(0)
-    }
-
-    fn template(&self) -> Option<&PodTemplateSpec> {
-        self.spec.as_ref()?.template.as_ref()
-    }
-
-    fn selector(&self) -> Selector {
-        match self.equal_labels() {
-            labels if labels.is_empty() => nothing(),
-            labels => labels.into_iter().collect(),
-        }
-    }
-
-    fn equal_labels(&self) -> BTreeMap<String, String> {
-        self.spec.as_ref().and_then(|spec| spec.selector.clone()).unwrap_or_default()
-    }
-
-    fn count(&mut self, counts: &Counts) {
-        let status = self.status.get_or_insert_with(ReplicationControllerStatus::default);
-        status.replicas = counts.replicas;
-        status.fully_labeled_replicas = Some(counts.fully_labeled).filter(|count| *count != 0);
-        status.ready_replicas = Some(counts.ready).filter(|count| *count != 0);
-        status.available_replicas = Some(counts.available).filter(|count| *count != 0);
-        status.observed_generation = self.metadata.generation;
-    }
-
-    fn fail(&mut self, reason: &str, message: &str, now: Timestamp) {
-        let status = self.status.get_or_insert_with(ReplicationControllerStatus::default);
-        let condition = ReplicationControllerCondition {
-            type_: FAILURE.to_owned(),
-            status: "True".to_owned(),
-            reason: Some(reason.to_owned()),
-            message: Some(message.to_owned()),
-            last_transition_time: conditions::at(now),
-        };
-        conditions::set(&mut status.conditions, condition);
-    }
-
-    fn recover(&mut self) {
-        if let Some(status) = &mut self.status {
-            conditions::remove(&mut status.conditions, FAILURE);
-        }
-    }
-}
-
-fn nothing() -> Selector {
-    kube::core::Expression::In("-".to_owned(), Default::default()).into()
+    /// It doesn't say.
+    fn count_leaving(&mut self, _leaving: i32) {}
 }

@@ -9,11 +9,13 @@ use kedge_engine::Action;
 use super::spelling::{Counts, Replicated};
 use kedge_children::pods::PodFacts;
 
-/// The status that it should have, and when it changes by the passing of time alone.
+/// The status that it should have, and when it changes by the passing of time alone. A failure is over when nothing is left
+/// to be done.
 pub(super) fn of<R: Replicated>(
     set: &R,
     active: &[Arc<Pod>],
     leaving: usize,
+    is_done: bool,
     now: Timestamp,
 ) -> (Option<Action>, Option<Timestamp>) {
     let wanted =
@@ -33,7 +35,9 @@ pub(super) fn of<R: Replicated>(
     };
     let mut told = set.clone();
     told.count(&counts);
-    told.recover();
+    if is_done {
+        told.recover();
+    }
     (Action::status(set, &told), available.into_iter().filter(|from| *from > now).min())
 }
 

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use kedge_children::testing::{hold, noon, object, pod, status, summary};
+use kedge_children::testing::{Stage, hold, noon, object, pod, status, summary};
 
 fn set(wanted: u32) -> ReplicaSet {
     edited(wanted, |_| {})
@@ -156,7 +156,7 @@ fn the_same_situation_gives_the_same_names() {
 
 #[test]
 fn a_refusal_is_said_and_kept() {
-    let action = planned(&set(1), vec![]).actions.remove(0);
+    let action = planned(&set(1), vec![]).actions.into_iter().find(Action::is_creation).unwrap();
     let refusal = Refusal { action, code: 403, reason: "Forbidden".into(), message: "exceeded quota".into() };
     let actions = ReplicaSets.refused(&set(1), &[refusal], noon());
     let plan = Plan::from(actions.clone());
@@ -167,4 +167,49 @@ fn a_refusal_is_said_and_kept() {
     let plan = planned(&failed, vec![ready("a")]);
     assert!(status(&plan)["conditions"].is_null(), "the failure is over");
     assert!(plan.actions.iter().any(|action| action.to_string().contains("\"conditions\":null")), "{plan:?}");
+}
+
+#[test]
+fn what_is_refused_keeps_nothing_from_being_said() {
+    let mut failed = set(3);
+    failed.fail("FailedCreate", "exceeded quota", noon());
+    let plan = planned(&failed, vec![ready("a"), ready("b")]);
+    assert_eq!(status(&plan)["readyReplicas"], 2);
+    assert!(status(&plan)["conditions"].is_null(), "the failure is not over before the pod is made");
+    let order: Vec<bool> = plan.actions.iter().map(Action::is_creation).collect();
+    assert_eq!(order, [false, true, false], "status, pod, event");
+}
+
+#[test]
+fn a_set_that_does_not_select_its_pods_makes_none() {
+    let strange = edited(3, |set| set["spec"]["template"]["metadata"]["labels"] = json!({"app": "other"}));
+    assert_eq!(summary(&planned(&strange, vec![])), "");
+}
+
+#[test]
+fn two_sets_that_select_the_same_share_and_come_to_rest() {
+    for writes in [1, usize::MAX] {
+        let mut stage = Stage::breaking_off_after(writes).with::<ReplicaSet>().with::<Pod>();
+        for (name, wanted) in [("a", 2), ("b", 3)] {
+            stage.put(&edited(wanted, |set| {
+                set["metadata"] = json!({"name": name, "namespace": "n"});
+            }));
+        }
+        for name in ["x", "y", "z"] {
+            stage.put(&pod(name, "", |_| {}));
+        }
+        let act = |stage: &mut Stage| stage.nodes_act(|_| true);
+        for name in ["a", "b", "a", "b"] {
+            stage.settle(&ReplicaSets, name, act);
+        }
+        let quiet = stage.revision();
+        for name in ["a", "b"] {
+            stage.settle(&ReplicaSets, name, act);
+        }
+        assert_eq!(stage.revision(), quiet, "neither has anything left to do");
+        let mut owners: Vec<String> =
+            stage.all::<Pod>().iter().map(|pod| claim::controller(pod).unwrap().name.clone()).collect();
+        owners.sort();
+        assert_eq!(owners, ["a", "a", "b", "b", "b"]);
+    }
 }

@@ -15,7 +15,7 @@ use kedge_clock::Clock;
 use kedge_engine::{Carrier, Key, Next, Outcome, Resource, Seen, TurnError, Wake, Worker, World};
 use parking_lot::Mutex;
 
-use self::feed::Feed;
+use self::feed::{Feed, Found};
 use self::graph::{Graph, Node, Reference};
 use self::verdict::{Verdict, verdict};
 
@@ -78,8 +78,9 @@ impl GarbageCollector {
         let found = self.feed.find(owner, namespace).await?;
         let mut graph = self.graph.lock();
         match found {
-            Some(node) => graph.put(node),
-            None => graph.note_absent(owner, namespace),
+            Found::There(node) => graph.put(node),
+            Found::Absent => graph.note_absent(owner, namespace),
+            Found::Misplaced => graph.note_misplaced(owner, namespace),
         };
         Ok(())
     }

@@ -50,6 +50,13 @@ impl Drop for Feed {
     }
 }
 
+/// What became of looking for an owner.
+pub(super) enum Found {
+    There(Node),
+    Absent,
+    Misplaced,
+}
+
 impl Feed {
     pub(super) fn new(client: Client, clock: Clock, graph: Arc<Mutex<Graph>>) -> Self {
         let shared = Shared { client, clock, graph, kinds: Mutex::default(), defined: Notify::new() };
@@ -62,7 +69,7 @@ impl Feed {
     }
 
     /// Asks the API itself for an owner. A kind that nobody serves proves nothing about its objects.
-    pub(super) async fn find(&self, owner: &Reference, namespace: &str) -> Result<Option<Node>, TurnError> {
+    pub(super) async fn find(&self, owner: &Reference, namespace: &str) -> Result<Found, TurnError> {
         let failed = |source: kube::Error| TurnError::Failed {
             action: format!("look for {} {}", owner.kind, owner.name),
             source: Box::new(source),
@@ -78,9 +85,9 @@ impl Feed {
                 (Arc::new(resource(&api)), api, namespaced)
             }
         };
-        // Nothing that lies in a namespace can own what lies in none.
+        // Nothing that lies in a namespace can own what lies in none; which namespace was meant, nobody knows.
         if namespaced && namespace.is_empty() {
-            return Ok(None);
+            return Ok(Found::Misplaced);
         }
         let objects: Api<DynamicObject> = match namespaced {
             true => Api::namespaced_with(self.shared.client.clone(), namespace, &api),
@@ -88,7 +95,7 @@ impl Feed {
         };
         let found = objects.get_metadata_opt(&owner.name).await.map_err(failed)?;
         let node = found.map(|found| Node::of(&resource, namespaced, &found.metadata));
-        Ok(node.filter(|node| node.uid == owner.uid))
+        Ok(node.filter(|node| node.uid == owner.uid).map_or(Found::Absent, Found::There))
     }
 
     fn kind(&self, owner: &Reference) -> Option<(Arc<Resource>, ApiResource, bool)> {

@@ -91,6 +91,8 @@ impl Node {
 pub(super) enum Owner<'g> {
     There(&'g Node),
     Gone,
+    /// It lies in a namespace and what names it lies in none, so nobody can say whether it is there.
+    Misplaced,
     Unknown,
 }
 
@@ -100,6 +102,8 @@ pub(super) struct Graph {
     dependents: HashMap<String, HashSet<String>>,
     /// Owners that were looked for and not found. A uid never comes back.
     absent: HashSet<(String, String)>,
+    /// Owners that can't be looked for, because what names them lies in no namespace and their kind does.
+    misplaced: HashSet<(String, String)>,
 }
 
 impl Graph {
@@ -122,9 +126,11 @@ impl Graph {
     pub(super) fn owner(&self, reference: &Reference, namespace: &str) -> Owner<'_> {
         match self.nodes.get(&reference.uid) {
             Some(node) if node.is_meant_by(reference, namespace) => Owner::There(node),
+            Some(node) if node.namespaced && namespace.is_empty() => Owner::Misplaced,
             // A uid that belongs to something else can't be this owner's.
             Some(_) => Owner::Gone,
             None if self.absent.contains(&absence(reference, namespace)) => Owner::Gone,
+            None if self.misplaced.contains(&absence(reference, namespace)) => Owner::Misplaced,
             None => Owner::Unknown,
         }
     }
@@ -170,6 +176,14 @@ impl Graph {
             self.absent.clear();
         }
         self.absent.insert(absence(owner, namespace));
+        Vec::new()
+    }
+
+    pub(super) fn note_misplaced(&mut self, owner: &Reference, namespace: &str) -> Vec<String> {
+        if self.misplaced.len() >= ABSENT {
+            self.misplaced.clear();
+        }
+        self.misplaced.insert(absence(owner, namespace));
         Vec::new()
     }
 

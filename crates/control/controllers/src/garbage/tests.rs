@@ -64,6 +64,7 @@ fn said(graph: &Graph, uid: &str) -> String {
                         None => format!("{}<", target.uid),
                     }
                 }
+                Action::Tell(note) => note.reason.to_owned(),
                 other => panic!("{other}"),
             });
             words.collect::<Vec<_>>().join(" ")
@@ -128,4 +129,24 @@ fn a_change_wakes_those_whom_it_concerns() {
     assert_eq!(sorted(graph.remove("a")), "b o");
     assert_eq!(sorted(graph.put(node("b", &[]))), "b");
     assert!(graph.dependents("a").is_empty());
+}
+
+#[test]
+fn an_owner_that_lies_elsewhere_is_none_and_said_so() {
+    let mut graph = graph(&[("a", &["o"])]);
+    let mut elsewhere = node("o", &[]);
+    elsewhere.key.namespace = "m".to_owned();
+    graph.put(elsewhere.clone());
+    assert_eq!(said(&graph, "a"), "OwnerRefInvalidNamespace -a Background");
+    let mut clustered = node("c", &["o"]);
+    clustered.key.namespace = String::new();
+    clustered.namespaced = false;
+    graph.put(clustered.clone());
+    assert_eq!(said(&graph, "c"), "OwnerRefInvalidNamespace", "which namespace was meant, nobody knows");
+    graph.remove("o");
+    let Verdict::Find(owners) = verdict(&graph, "c") else { panic!("the owner is unknown") };
+    for (owner, namespace) in owners {
+        graph.note_misplaced(&owner, &namespace);
+    }
+    assert_eq!(said(&graph, "c"), "OwnerRefInvalidNamespace", "nor whether it is there");
 }

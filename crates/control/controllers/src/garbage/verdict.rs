@@ -1,6 +1,6 @@
 //! What becomes of one object, by what is known of its owners and dependents. Decides and does nothing else.
 
-use kedge_engine::Action;
+use kedge_engine::{Action, Note, Severity};
 use serde_json::{Value, json};
 
 use super::graph::{Graph, Node, Owner, Reference};
@@ -46,37 +46,80 @@ fn wait(graph: &Graph, node: &Node) -> Verdict {
 
 fn judge(graph: &Graph, node: &Node) -> Verdict {
     let (mut solid, mut gone, mut leaving, mut unknown) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut misplaced = Vec::new();
     for owner in &node.owners {
         match graph.owner(owner, &node.key.namespace) {
             Owner::There(found) if found.is_leaving && found.waits() => leaving.push(owner),
             Owner::There(_) => solid.push(owner),
             Owner::Gone => gone.push(owner),
+            Owner::Misplaced => misplaced.push(owner),
             Owner::Unknown => unknown.push((owner.clone(), node.key.namespace.clone())),
         }
     }
     if !unknown.is_empty() {
         return Verdict::Find(unknown);
     }
+    if !misplaced.is_empty() {
+        return Verdict::Do(misplaced.into_iter().map(|owner| tell(node, owner)).collect());
+    }
+    let said =
+        gone.iter().filter(|owner| is_elsewhere(graph, owner)).map(|owner| tell(node, owner)).collect();
+    match decide(graph, node, &solid, &gone, &leaving) {
+        Some(actions) => Verdict::Do([said, actions].concat()),
+        None => Verdict::Leave,
+    }
+}
+
+/// An owner of a namespace can't own what lies in another.
+fn is_elsewhere(graph: &Graph, owner: &Reference) -> bool {
+    graph.get(&owner.uid).is_some_and(|found| found.key.name == owner.name)
+}
+
+/// Says that an owner will not be found where it is looked for.
+fn tell(node: &Node, owner: &Reference) -> Action {
+    let Reference { api_version, kind, name, uid, .. } = owner;
+    let namespace = &node.key.namespace;
+    let message = format!(
+        "ownerRef [{api_version}/{kind}, namespace: {namespace}, name: {name}, uid: {uid}] does not exist in namespace {namespace:?}"
+    );
+    let reason = "OwnerRefInvalidNamespace";
+    Action::Tell(Note {
+        about: node.target(),
+        part: String::new(),
+        severity: Severity::Warning,
+        reason,
+        message,
+    })
+}
+
+/// What follows from owners of which all is known; nothing if they hold it.
+fn decide(
+    graph: &Graph,
+    node: &Node,
+    solid: &[&Reference],
+    gone: &[&Reference],
+    leaving: &[&Reference],
+) -> Option<Vec<Action>> {
     if !solid.is_empty() {
         if gone.is_empty() && leaving.is_empty() {
-            return Verdict::Leave;
+            return None;
         }
         // One owner is enough to stay; the others are forgotten, so that none of them waits for it.
-        return Verdict::Do(vec![without(node, |owner| gone.contains(&owner) || leaving.contains(&owner))]);
+        return Some(vec![without(node, |owner| gone.contains(&owner) || leaving.contains(&owner))]);
     }
     let dependents = graph.dependents(&node.uid);
     if !leaving.is_empty() && !dependents.is_empty() {
         // In a circle of owners that all wait for each other, one must not block.
         let circle = dependents.iter().any(|dependent| dependent.is_leaving && dependent.waits());
         let unblocked = circle.then(|| unblock(node));
-        return Verdict::Do(unblocked.into_iter().chain([delete(node, "Foreground", !circle)]).collect());
+        return Some(unblocked.into_iter().chain([delete(node, "Foreground", !circle)]).collect());
     }
     let propagation = match node {
         node if node.orphans() => "Orphan",
         node if node.waits() => "Foreground",
         _ => "Background",
     };
-    Verdict::Do(vec![delete(node, propagation, true)])
+    Some(vec![delete(node, propagation, true)])
 }
 
 fn delete(node: &Node, propagation: &'static str, unchanged: bool) -> Action {

@@ -127,9 +127,9 @@ impl<'a> Course<'a> {
         // A pod that goes while it can still be counted would count as failed.
         let leaves = |pod: &&Arc<Pod>| !pod.is_tracked() || free.contains(pod.id());
         let removed: Vec<&Arc<Pod>> = unwanted.iter().filter(leaves).collect();
-        let made = making::pods(self.job, self.scene, &self.staffing.missing, is_free);
-
         let (noted, turn) = self.noted(&tally);
+        let started = noted.start_time.as_ref();
+        let made = making::pods(self.job, self.scene, started, &self.staffing.missing, is_free);
         let told_turn = turn.map(|turn| Action::tell(self.job, Severity::Normal, turn.reason, turn.message));
         let steps: Vec<Action> =
             tally.free.iter().filter_map(|pod| pod.let_go()).chain(self.removal(&removed)).collect();

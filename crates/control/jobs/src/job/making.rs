@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Container, EnvVar, EnvVarSource, ObjectFieldSelector, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kedge_children::pods::from_template;
 use kedge_children::{claim, names};
 use kube::ResourceExt;
@@ -16,15 +17,17 @@ const INDEX_VARIABLE: &str = "JOB_COMPLETION_INDEX";
 /// The longest beginning that leaves room for what makes a name unlike others.
 const LONGEST_BASE: usize = 58;
 
-/// One pod for each of these. Names go by how many pods the job has already, not by its revision: whoever plans from a world
-/// that lacks a pod gives its name again, and is refused.
+/// One pod for each of these. Names go by when the job was started and how many pods it has, not by its revision: whoever plans
+/// from a world that lacks a pod gives its name again, and is refused.
 pub(super) fn pods(
     job: &Job,
     scene: &Scene,
+    started: Option<&Time>,
     indexes: &[Option<usize>],
     is_free: impl Fn(&str) -> bool,
 ) -> Vec<Pod> {
     let uid = job.metadata.uid.as_deref().unwrap_or_default();
+    let started = started.map(|time| time.0.to_string()).unwrap_or_default();
     let mut given = BTreeSet::new();
     let mut next = 0;
     let mut pods = Vec::with_capacity(indexes.len());
@@ -34,7 +37,7 @@ pub(super) fn pods(
             next = 0;
         }
         let name = loop {
-            let name = names::made(&base, &[uid], next);
+            let name = names::made(&base, &[uid, &started, &base], next);
             next += 1;
             if is_free(&name) && given.insert(name.clone()) {
                 break name;

@@ -12,6 +12,9 @@ use kube::ResourceExt;
 use crate::facts::{self, NodeFacts, after, expels};
 use crate::since::Since;
 
+/// An owner whose template names a node that expels its pods makes them again and again. It may, but not without a pause; in
+/// seconds.
+const SHORTEST_STAY: i64 = 1;
 const TAINTED: &str = "Taint manager: deleting due to NoExecute taint";
 const UNSTARTED: &str = "Taint manager: deleting because the node is not ready and the pod has not started";
 
@@ -76,7 +79,9 @@ impl Evictions {
     /// When the pod's patience with the node's taints ends; `None` if it doesn't.
     fn deadline(&self, pod: &Pod, node: &Node, now: Timestamp) -> Option<Timestamp> {
         let ends = node.taints().iter().filter(|taint| expels(taint)).filter_map(|taint| {
-            let Some(toleration) = facts::toleration(pod, taint) else { return Some(now) };
+            let Some(toleration) = facts::toleration(pod, taint) else {
+                return Some(after(placed(pod), SHORTEST_STAY));
+            };
             let seconds = toleration.toleration_seconds?;
             Some(after(self.begins(pod, node, taint, now), seconds.max(0)))
         });
@@ -92,11 +97,13 @@ impl Evictions {
             },
             |time| time.0,
         );
-        let placed = pod.condition("PodScheduled").and_then(|placed| placed.last_transition_time.as_ref());
-        let placed =
-            placed.or(pod.metadata.creation_timestamp.as_ref()).map_or(Timestamp::MIN, |time| time.0);
-        added.max(placed)
+        added.max(placed(pod))
     }
+}
+
+fn placed(pod: &Pod) -> Timestamp {
+    let placed = pod.condition("PodScheduled").and_then(|placed| placed.last_transition_time.as_ref());
+    placed.or(pod.metadata.creation_timestamp.as_ref()).map_or(Timestamp::MIN, |time| time.0)
 }
 
 /// A pod says why it goes before it does.

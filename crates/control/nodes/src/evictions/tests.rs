@@ -93,6 +93,15 @@ fn patience_begins_with_the_later_of_pod_and_taint() {
 }
 
 #[test]
+fn nobody_is_made_and_expelled_without_a_pause() {
+    let new = pod_with(|pod| pod["metadata"]["creationTimestamp"] = json!("2030-01-01T12:00:00Z"));
+    let tainted = || node("n1", "True", |node| node["spec"]["taints"] = json!([taint("a", "NoExecute", 0)]));
+    let plan = planned(&Evictions::default(), &new, tainted(), noon());
+    assert_eq!((plan.actions.len(), plan.look_again), (0, Some(noon_and(1))));
+    assert_eq!(summary(&planned(&Evictions::default(), &new, tainted(), noon_and(1))), "-Pod/p");
+}
+
+#[test]
 fn a_taint_without_a_time_counts_from_its_first_sight() {
     let pod = tolerating(json!([{"key": "a", "operator": "Exists", "tolerationSeconds": 30}]));
     let by_hand =
@@ -114,7 +123,9 @@ fn a_pod_that_has_not_begun_moves() {
     let well = || node("n2", "True", |_| {});
     let waiting = |edit: fn(&mut Value)| {
         pod("p", "set", |pod| {
-            pod["status"] = json!({"phase": "Pending"});
+            pod["status"] = json!({"phase": "Pending", "conditions": [
+                {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2030-01-01T10:59:59Z"},
+            ]});
             pod["spec"]["tolerations"] = json!([
                 {"key": NOT_READY, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300},
                 {"key": UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300},
@@ -143,6 +154,20 @@ fn a_pod_that_has_not_begun_moves() {
         (
             "its owner waits until it is gone",
             waiting(|pod| pod["metadata"]["ownerReferences"][0]["kind"] = json!("StatefulSet")),
+            vec![silent(), well()],
+            "",
+        ),
+        (
+            "its node was unready before",
+            waiting(|pod| {
+                pod["status"]["conditions"][0]["lastTransitionTime"] = json!("2030-01-01T11:00:02Z")
+            }),
+            vec![silent(), well()],
+            "",
+        ),
+        (
+            "its template names the node",
+            waiting(|pod| pod["status"]["conditions"] = json!([])),
             vec![silent(), well()],
             "",
         ),

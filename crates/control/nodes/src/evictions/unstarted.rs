@@ -6,7 +6,10 @@ use kedge_children::claim;
 use kedge_children::pods::PodFacts;
 use kedge_engine::{NotReady, World};
 
-use crate::facts::{self, NO_EXECUTE, NOT_READY, NodeFacts, UNREACHABLE};
+use crate::facts::{self, NO_EXECUTE, NOT_READY, NodeFacts, UNREACHABLE, after};
+
+/// How long it may take the scheduler to learn that a node is unready, in seconds.
+const NEWS: i64 = 1;
 
 pub(super) fn waits_in_vain(pod: &Pod, node: &Node, world: &World) -> Result<bool, NotReady> {
     let key = match node.readiness() {
@@ -14,7 +17,11 @@ pub(super) fn waits_in_vain(pod: &Pod, node: &Node, world: &World) -> Result<boo
         Some("Unknown") => UNREACHABLE,
         _ => return Ok(false),
     };
-    if has_begun(pod) || !is_replaced_at_once(pod) || stays_for_ever(pod, key) {
+    if has_begun(pod)
+        || !was_placed_before(pod, node)
+        || !is_replaced_at_once(pod)
+        || stays_for_ever(pod, key)
+    {
         return Ok(false);
     }
     // Where no node is ready, there is no better place.
@@ -24,6 +31,15 @@ pub(super) fn waits_in_vain(pod: &Pod, node: &Node, world: &World) -> Result<boo
 /// The node has said something about the pod.
 fn has_begun(pod: &Pod) -> bool {
     pod.phase() != "Pending" || pod.status.as_ref().is_some_and(|status| status.start_time.is_some())
+}
+
+/// The scheduler chose the node while it seemed well. Where it chose knowingly, or nobody was asked because the template names
+/// the node, what comes next would come to the same place, again and again.
+fn was_placed_before(pod: &Pod, node: &Node) -> bool {
+    let turned = node.condition("Ready").and_then(|ready| ready.last_transition_time.as_ref());
+    let placed = pod.condition("PodScheduled").filter(|placed| placed.status == "True");
+    let placed = placed.and_then(|placed| placed.last_transition_time.as_ref());
+    placed.zip(turned).is_some_and(|(placed, turned)| placed.0 <= after(turned.0, NEWS))
 }
 
 /// Its owner counts a leaving pod as gone, makes another, and holds the loss against nobody.

@@ -146,6 +146,11 @@ impl Store {
             }
     }
 
+    /// Returns once it takes no more writes.
+    pub async fn stopped(&self) {
+        self.hub.until_over(|| self.is_stopped()).await;
+    }
+
     /// Takes no more writes, settles those taken, and ends every watch. Reading goes on.
     pub async fn close(&self) {
         let engine = self.engine.clone();

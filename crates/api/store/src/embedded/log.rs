@@ -13,6 +13,9 @@ use crate::disk::{DiskFile, is_full, is_scarce};
 use crate::error::StoreError;
 use crate::format::{self, FILE_HEADER, FileHeader, FileKind, RECORD_HEADER};
 
+/// The size of the first segment of a new log, unless others are smaller still.
+const FIRST_BYTES: u64 = 1 << 20;
+
 pub(crate) struct Log {
     folder: Arc<Folder>,
     segment_bytes: u64,
@@ -52,7 +55,8 @@ impl Log {
         Log { folder, segment_bytes, file, path, header, size, at, ended: false, newest, grown }
     }
 
-    /// Begins a log in a folder that has none.
+    /// Begins a log in a folder that has none. Its first segment is small, so that a new store is there at once; the
+    /// next is made ready beside the work.
     pub(crate) fn begin(
         folder: Arc<Folder>,
         segment_bytes: u64,
@@ -61,7 +65,7 @@ impl Log {
     ) -> Result<Self, StoreError> {
         let header = new_header(sequence, newest);
         let path = folder.segment(sequence);
-        let (file, size) = new_segment(&folder, segment_bytes, None, &header, 0)
+        let (file, size) = new_segment(&folder, segment_bytes.min(FIRST_BYTES), None, &header, 0)
             .map_err(|error| append_error(&path, error))?;
         let at = FILE_HEADER as u64;
         Ok(Log { folder, segment_bytes, file, path, header, size, at, ended: false, newest, grown: 0 })

@@ -71,6 +71,9 @@ impl Writer {
         let for_good = !matches!(error, StoreError::Full { .. } | StoreError::Unsealable { .. });
         tracing::error!(%error, for_good, "a write failed");
         self.sequencer.fail(batch, error, self.hub.snapshot().state().clone(), for_good);
+        if for_good {
+            self.hub.end();
+        }
     }
 
     fn house_keeping(&mut self) {
@@ -90,6 +93,7 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         self.sequencer.abandon();
+        self.hub.end();
     }
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct Hub {
     watchers: AtomicU64,
     stopped: AtomicBool,
     published: Notify,
+    /// Told when no more writes are taken.
+    ended: Notify,
     limits: Limits,
 }
 
@@ -75,6 +77,7 @@ impl Hub {
             watchers: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
             published: Notify::new(),
+            ended: Notify::new(),
             limits,
         }
     }
@@ -154,6 +157,23 @@ impl Hub {
         }
     }
 
+    /// Returns when `is_over` holds, which is looked at whenever [`Hub::end`] is called.
+    pub(crate) async fn until_over(&self, is_over: impl Fn() -> bool) {
+        loop {
+            let mut ended = pin!(self.ended.notified());
+            ended.as_mut().enable();
+            if is_over() {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    /// Tells those who wait for it that no more writes are taken. Reading and watching go on.
+    pub(crate) fn end(&self) {
+        self.ended.notify_waiters();
+    }
+
     pub(crate) fn watch(hub: &Arc<Hub>, prefix: &str, after: Revision) -> Result<Watch, StoreError> {
         let mut groups = hub.groups.lock();
         let newest = hub.revision();
@@ -197,6 +217,7 @@ impl Hub {
         let groups = self.groups.lock();
         groups.by_prefix.values().chain([&groups.all]).for_each(|group| group.changed.notify_waiters());
         self.published.notify_waiters();
+        self.end();
     }
 
     pub(crate) fn stats(&self) -> Stats {

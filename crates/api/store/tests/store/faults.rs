@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
 
 use kedge_store::{Disk, DiskFile, Options, OsDisk, Store, StoreError};
 use tokio::task::JoinSet;
@@ -165,6 +166,8 @@ async fn a_failed_write_stops_the_store_and_its_half_is_not_there_after_a_restar
     let store = Store::open(dir.path(), disk.options()).await.unwrap();
     put(&store, "/registry/pods/ns/before", "x").await.unwrap();
     let before = contents(&store);
+    let waiting = store.clone();
+    let ended = tokio::spawn(async move { waiting.stopped().await });
     disk.0.writes_left.store(0, Ordering::SeqCst);
     let failed = put(&store, "/registry/pods/ns/half", &"y".repeat(500)).await;
     assert!(matches!(failed, Err(StoreError::Append { .. })), "{failed:?}");
@@ -172,6 +175,8 @@ async fn a_failed_write_stops_the_store_and_its_half_is_not_there_after_a_restar
     let late = put(&store, "/registry/pods/ns/late", "x").await;
     assert!(matches!(late, Err(StoreError::Append { .. })), "{late:?}");
     assert!(store.is_stopped(), "it says so");
+    let told = tokio::time::timeout(Duration::from_secs(20), ended).await;
+    assert!(told.is_ok(), "whoever waits for its end is told");
     drop(store);
     assert_eq!(contents(&open(dir.path()).await), before);
 }

@@ -52,7 +52,7 @@ impl Strategy for Jobs {
     }
 
     fn validate_update(&self, new: &Value, old: &Value, errors: &mut Errors) {
-        update::spec(errors, at(new, "spec"), at(old, "spec"));
+        update::spec(errors, new, old);
     }
 
     fn validate_status(&self, new: &Value, old: &Value, errors: &mut Errors) {

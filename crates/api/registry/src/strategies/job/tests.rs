@@ -122,3 +122,23 @@ fn a_job_keeps_what_it_runs() {
         )],
     );
 }
+
+#[test]
+fn a_template_changes_only_while_no_pod_is_left() {
+    let suspended = json!({"conditions": [{"type": "Suspended", "status": "True"}]});
+    for (case, status, suspend, sleeps) in [
+        ("never started", json!({}), true, true),
+        ("about to sleep", json!({"startTime": "2030-01-01T00:00:00Z"}), true, false),
+        ("asleep", suspended.clone(), true, true),
+        ("falling asleep", json!({"active": 1, "conditions": suspended["conditions"]}), true, false),
+        ("awake", json!({}), false, false),
+    ] {
+        let job = |node: &str| {
+            let template = json!({"spec": {"nodeSelector": {"node": node}}});
+            json!({"spec": {"suspend": suspend, "template": template}, "status": status})
+        };
+        let mut errors = kedge_kinds::field::Errors::default();
+        super::update::spec(&mut errors, &job("a"), &job("b"));
+        assert_eq!(errors.into_causes().is_empty(), sleeps, "{case}");
+    }
+}

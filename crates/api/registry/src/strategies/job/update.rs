@@ -6,9 +6,10 @@ use serde_json::Value;
 use crate::strategies::fields::{at, flag, has, int, list, number, same, same_but, text, texts};
 use crate::strategies::{names, workload};
 
-/// Only how many run at once, deadlines and limits change; while suspended, also where the pods may run.
-pub(super) fn spec(errors: &mut Errors, new: &Value, old: &Value) {
+/// Only how many run at once, deadlines and limits change; while it sleeps, also where the pods may run.
+pub(super) fn spec(errors: &mut Errors, new_job: &Value, old_job: &Value) {
     let path = Path::root("spec");
+    let (new, old) = (at(new_job, "spec"), at(old_job, "spec"));
     if text(new, "completionMode") != "Indexed" {
         workload::immutable(errors, &path, new, old, &["completions"]);
     } else if int(new, "completions") != int(old, "completions")
@@ -18,7 +19,7 @@ pub(super) fn spec(errors: &mut Errors, new: &Value, old: &Value) {
         errors.invalid(&path.child("completions"), at(new, "completions"), detail);
     }
     workload::immutable(errors, &path, new, old, &["selector"]);
-    if !same_template(new, old) {
+    if !same_template(new, old, sleeps(old_job)) {
         errors.invalid(&path.child("template"), at(new, "template"), "field is immutable");
     }
     const FIXED: &[&str] =
@@ -26,9 +27,23 @@ pub(super) fn spec(errors: &mut Errors, new: &Value, old: &Value) {
     workload::immutable(errors, &path, new, old, FIXED);
 }
 
-fn same_template(new: &Value, old: &Value) -> bool {
+/// It is suspended, and none of its pods is left from before.
+fn sleeps(job: &Value) -> bool {
+    let status = at(job, "status");
+    let is_noted = || holds(status, "Suspended");
+    flag(at(job, "spec"), "suspend")
+        && (!has(status, "startTime") || is_noted())
+        && number(status, "active") == 0
+}
+
+fn holds(status: &Value, condition: &str) -> bool {
+    let conditions = list(status, "conditions").iter();
+    conditions.into_iter().any(|one| text(one, "type") == condition && text(one, "status") == "True")
+}
+
+fn same_template(new: &Value, old: &Value, sleeps: bool) -> bool {
     let (now, before) = (at(new, "template"), at(old, "template"));
-    if !flag(old, "suspend") {
+    if !sleeps {
         return same(now, before);
     }
     let (now, before) = (at(now, "spec"), at(before, "spec"));
@@ -55,9 +70,6 @@ pub(super) fn status(errors: &mut Errors, new: &Value, old: &Value) {
     let (path, now, before) = (Path::root("status"), at(new, "status"), at(old, "status"));
     let spec = at(new, "spec");
     workload::not_negative(errors, &path, now, &["active", "succeeded", "failed", "ready", "terminating"]);
-    let holds = |of: &Value, kind: &str| {
-        list(of, "conditions").iter().any(|one| text(one, "type") == kind && text(one, "status") == "True")
-    };
     let conditions = path.child("conditions");
     for (one, other) in [("Complete", "Failed"), ("Complete", "FailureTarget")] {
         if holds(now, one) && holds(now, other) {
@@ -86,7 +98,8 @@ pub(super) fn status(errors: &mut Errors, new: &Value, old: &Value) {
         }
     }
     // A job whose indexes are all wanted at once may be scaled down; those beyond the end no longer count.
-    let elastic = text(spec, "completionMode") == "Indexed" && same(at(spec, "completions"), at(spec, "parallelism"));
+    let elastic =
+        text(spec, "completionMode") == "Indexed" && same(at(spec, "completions"), at(spec, "parallelism"));
     let growing: &[&str] = if elastic { &["failed"] } else { &["failed", "succeeded"] };
     for counter in growing {
         if number(now, counter) < number(before, counter) {

@@ -166,13 +166,17 @@ impl Stage {
     fn carry_out(&mut self, plan: &Plan) {
         let mut moved: BTreeMap<String, String> = BTreeMap::new();
         for action in &plan.actions {
+            if let Action::Tell(note) = action {
+                self.told.push(format!("{}: {}", note.reason, note.message));
+                continue;
+            }
             if self.stops_after == Some(self.writes) {
                 self.stops_after = None;
                 return;
             }
             self.writes += 1;
             match action {
-                Action::Tell(note) => self.told.push(format!("{}: {}", note.reason, note.message)),
+                Action::Tell(_) => {}
                 Action::Create { object: pod, .. } => self.create(pod),
                 Action::Delete { target, .. } => self.delete(&target.key.name),
                 Action::Change { target, patch, subresource } => {

@@ -37,9 +37,12 @@ pub(crate) async fn run(
         kedge_client::in_process(router.clone().acting_as(user))
     };
     let client = acting_as("system:kube-controller-manager");
+    let scheduling = acting_as("system:kube-scheduler");
     let work = || {
+        // They share one world: nobody wants to hold every pod twice.
         let world = World::new(client.clone(), clock.clone());
-        controllers(world, client.clone(), clock.clone(), &ranges).counted_in(metrics.clone()).run()
+        let engine = controllers(world.clone(), client.clone(), clock.clone(), &ranges);
+        with_scheduler(engine, world, scheduling.clone(), clock.clone()).counted_in(metrics.clone()).run()
     };
     lead(&client, &clock, "kedge-controllers", me, work).await;
 }
@@ -83,4 +86,14 @@ fn controllers(world: World, client: Client, clock: Clock, ranges: &kedge_nodes:
         .into_iter()
         .fold(Engine::new(world, client, clock), |engine, join| join(engine));
     kedge_nodes::join_with(engine, ranges)
+}
+
+fn with_scheduler(engine: Engine, world: World, client: Client, clock: Clock) -> Engine {
+    match kedge_scheduler::worker(world, client, clock, &kedge_scheduler::Config::default()) {
+        Ok(scheduler) => engine.with_worker(scheduler),
+        Err(error) => {
+            tracing::error!(%error, "pods will get no nodes");
+            engine
+        }
+    }
 }

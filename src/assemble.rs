@@ -25,13 +25,15 @@ use tracing_subscriber::EnvFilter;
 use crate::network::{Cidr, outward};
 use crate::pki::{Admin, Pki};
 use crate::settings::{Settings, StoreChoice};
-use crate::{control, limits, secrets};
+use crate::{agent, control, limits, pages, secrets};
 
 pub(crate) const DATA_DIR: &str = "/var/lib/kedge";
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 6443);
 const SERVICES: Cidr = Cidr { address: IpAddr::V4(Ipv4Addr::new(10, 96, 0, 0)), bits: 16 };
 const PODS: Cidr = Cidr { address: IpAddr::V4(Ipv4Addr::new(10, 244, 0, 0)), bits: 16 };
 const DOMAIN: &str = "cluster.local";
+/// How long after it is ready everything has begun that a server does by itself.
+const SETTLED: Duration = Duration::from_secs(3);
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServerError {
@@ -55,6 +57,8 @@ pub(crate) enum ServerError {
     Registry(#[from] Status),
     #[error("cannot start the API")]
     Api(#[from] StartError),
+    #[error("a part of the server did not live to start")]
+    Died(#[from] tokio::task::JoinError),
     #[error("cannot serve the API")]
     Serve(#[from] ServeError),
     #[error("cannot listen for signals")]
@@ -86,9 +90,11 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     let listen = listener.local_addr().map_err(at_asked)?;
     let signalled = stop_signal()?;
 
+    // Before its first key our cryptography gathers chance, for longer than the store takes to open.
+    let _gathering = tokio::task::spawn_blocking(kedge_pki::new_key);
     // The store first: its lock keeps a second server from writing over the keys of the one that runs.
     let store = open_store(&data, &settings).await?;
-    let mut stop = or_store_stops(signalled.clone(), store.clone(), clock.clone());
+    let mut stop = or_store_stops(signalled.clone(), store.clone());
     let pki = data.join("pki");
     if matches!(settings.store, Some(StoreChoice::Etcd(_))) && !pki.exists() {
         let pki = pki.display();
@@ -96,10 +102,11 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
             "making new keys in {pki}: servers that share an etcd must share this folder's contents too"
         );
     }
+    let options = registry_options(&settings, listen, gates(&store));
+    let registry = tokio::spawn(Registry::start(store.clone(), clock.clone(), options));
+    // Meanwhile, as neither needs the other.
     let pki = Pki::open(&pki, &settings, listen, clock.clone())?;
-    let registry =
-        Registry::start(store.clone(), clock.clone(), registry_options(&settings, listen, gates(&store)))
-            .await?;
+    let registry = registry.await??;
     let controls = settings.no_controllers != Some(true);
     let policies = controls.then(|| tokio::spawn(keep_checked(registry.clone())));
     let mut options = http_options(&settings, &pki, listen, files)?;
@@ -118,16 +125,26 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
 
     admin.write(&pki)?;
     tracing::info!("kedge is ready at {server}; kubeconfig: {}", admin.shown());
+    let settled = clock.clone();
+    tokio::spawn(async move {
+        settled.sleep(SETTLED).await;
+        pages::release_code();
+    });
     let control = controls.then(|| {
         let upkeep = router.clone().upkeep(pki.authority.clone());
-        let control = control::run(router.clone(), clock, metrics, ranges(&settings), store.is_shared().then(control::me));
+        let control = control::run(router.clone(), clock.clone(), metrics, ranges(&settings), store.is_shared().then(control::me));
         tokio::spawn(async move {
             tokio::join!(upkeep, control);
         })
     });
+    let node = (settings.no_agent != Some(true)).then(|| {
+        let (router, data, clock) = (router.clone(), data.clone(), clock.clone());
+        let settings = settings.clone();
+        tokio::spawn(async move { agent::run(router, settings, &data, clock).await })
+    });
     let renewals = tokio::spawn(async move { pki.keep_fresh(&admin).await });
     serve_until(listener, tls, router, &mut stop).await;
-    control.into_iter().chain(policies).for_each(|task| task.abort());
+    control.into_iter().chain(policies).chain(node).for_each(|task| task.abort());
     renewals.abort();
     if !*signalled.borrow() && store.is_stopped() {
         return Err(ServerError::StoreStopped);
@@ -162,18 +179,12 @@ fn stop_signal() -> Result<watch::Receiver<bool>, ServerError> {
 }
 
 /// Turns true at a signal, or when the store takes no more writes: a server that can only refuse is better started again.
-fn or_store_stops(mut signalled: watch::Receiver<bool>, store: Store, clock: Clock) -> watch::Receiver<bool> {
+fn or_store_stops(mut signalled: watch::Receiver<bool>, store: Store) -> watch::Receiver<bool> {
     let (turn, stop) = watch::channel(false);
     tokio::spawn(async move {
-        loop {
-            tokio::select! {
-                _ = signalled.wait_for(|stop| *stop) => break,
-                () = clock.sleep(Duration::from_secs(1)) => {}
-            }
-            if store.is_stopped() {
-                tracing::error!("the store has stopped for good: ending");
-                break;
-            }
+        tokio::select! {
+            _ = signalled.wait_for(|stop| *stop) => {}
+            () = store.stopped() => tracing::error!("the store has stopped for good: ending"),
         }
         turn.send_replace(true);
         // Kept until the end: a dropped sender would look like a second signal.

@@ -1,11 +1,13 @@
 //! The one binary: picks a role and leaves it to that role. Knows no crate from the inside; `assemble` does.
 
+mod agent;
 mod assemble;
 mod command;
 mod control;
 mod kubeconfig;
 mod limits;
 mod network;
+mod pages;
 mod pki;
 mod secrets;
 mod settings;

@@ -25,7 +25,12 @@ pub(crate) struct Pki {
 }
 
 impl Pki {
-    pub(crate) fn open(folder: &Path, settings: &Settings, listen: SocketAddr, clock: Clock) -> Result<Self, PkiError> {
+    pub(crate) fn open(
+        folder: &Path,
+        settings: &Settings,
+        listen: SocketAddr,
+        clock: Clock,
+    ) -> Result<Self, PkiError> {
         let authority = Arc::new(Authority::open(folder, "kedge-ca", &clock)?);
         let names = Names {
             common_name: "kube-apiserver".to_owned(),

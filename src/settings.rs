@@ -20,7 +20,7 @@ pub(crate) enum SettingsError {
     Parse { path: PathBuf, source: Box<serde_saphyr::Error> },
 }
 
-#[derive(clap::Args, Debug, Default, Deserialize, PartialEq)]
+#[derive(clap::Args, Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(crate) struct Settings {
     /// Where everything is kept [default: /var/lib/kedge].
@@ -35,6 +35,9 @@ pub(crate) struct Settings {
     /// Run no node agent on this machine.
     #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     pub(crate) no_agent: Option<bool>,
+    /// The socket of a container runtime to use instead of a containerd of our own.
+    #[arg(long, value_name = "SOCKET")]
+    pub(crate) container_runtime_endpoint: Option<PathBuf>,
     /// Run no controllers: only the API with its store, for others to work on.
     #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     pub(crate) no_controllers: Option<bool>,
@@ -172,6 +175,7 @@ impl Settings {
             listen: self.listen.or(file.listen),
             write_kubeconfig: self.write_kubeconfig.or(file.write_kubeconfig),
             no_agent: self.no_agent.or(file.no_agent),
+            container_runtime_endpoint: self.container_runtime_endpoint.or(file.container_runtime_endpoint),
             no_controllers: self.no_controllers.or(file.no_controllers),
             store: self.store.or(file.store),
             node_name: self.node_name.or(file.node_name),

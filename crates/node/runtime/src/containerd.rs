@@ -2,6 +2,7 @@
 //! its shims outlive us; whoever comes next finds the one that runs.
 
 mod config;
+mod events;
 mod process;
 
 use std::fs;
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use self::config::Config;
+pub use self::events::follow;
 use self::process::Process;
 use crate::client::Runtime;
 

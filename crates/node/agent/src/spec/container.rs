@@ -1,0 +1,92 @@
+//! One container of a pod as the runtime makes it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use k8s_openapi::api::core::v1::{Container, Pod};
+use kedge_runtime::wire::{
+    ContainerConfig, ContainerMetadata, ImageSpec, KeyValue, LinuxContainerConfig, Mount,
+};
+
+use crate::spec::expand::expand;
+use crate::spec::resources;
+use crate::spec::sandbox::{POD_NAME, POD_NAMESPACE, POD_UID};
+use crate::spec::security::{self, ImageUser, SecurityError};
+
+pub(crate) const CONTAINER_NAME: &str = "io.kubernetes.container.name";
+pub(crate) const HASH: &str = "io.kubernetes.container.hash";
+pub(crate) const RESTARTS: &str = "io.kubernetes.container.restartCount";
+
+/// Everything about a container that had to be looked up.
+pub(crate) struct Found {
+    /// What the runtime calls the image.
+    pub(crate) image: String,
+    pub(crate) user: ImageUser,
+    pub(crate) environment: BTreeMap<String, String>,
+    pub(crate) mounts: Vec<Mount>,
+    /// How often it was made before.
+    pub(crate) attempt: u32,
+    /// The container whose processes a debugging one wants to see.
+    pub(crate) target: Option<String>,
+    /// What the node has.
+    pub(crate) memory: i64,
+}
+
+pub(crate) fn config(
+    pod: &Pod,
+    container: &Container,
+    found: Found,
+) -> Result<ContainerConfig, SecurityError> {
+    let meta = &pod.metadata;
+    let security = security::of_container(pod, container, &found.user, found.target.as_deref())?;
+    let expanded = |words: Option<&Vec<String>>| -> Vec<String> {
+        let known = |name: &str| found.environment.get(name).cloned();
+        words.into_iter().flatten().map(|word| expand(word, known)).collect()
+    };
+    let labels = [
+        (CONTAINER_NAME, container.name.clone()),
+        (POD_NAME, meta.name.clone().unwrap_or_default()),
+        (POD_NAMESPACE, meta.namespace.clone().unwrap_or_default()),
+        (POD_UID, meta.uid.clone().unwrap_or_default()),
+    ];
+    let annotations = [(HASH, hash(container)), (RESTARTS, found.attempt.to_string())];
+    let owned = |pairs: Vec<(&str, String)>| -> HashMap<String, String> {
+        pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    };
+    Ok(ContainerConfig {
+        metadata: Some(ContainerMetadata { name: container.name.clone(), attempt: found.attempt }),
+        image: Some(ImageSpec {
+            user_specified_image: container.image.clone().unwrap_or_default(),
+            ..ImageSpec::named(found.image.clone())
+        }),
+        command: expanded(container.command.as_ref()),
+        args: expanded(container.args.as_ref()),
+        working_dir: container.working_dir.clone().unwrap_or_default(),
+        envs: found
+            .environment
+            .iter()
+            .map(|(key, value)| KeyValue { key: key.clone(), value: value.clone().into_bytes() })
+            .collect(),
+        mounts: found.mounts,
+        labels: owned(labels.into()),
+        annotations: owned(annotations.into()),
+        log_path: format!("{}/{}.log", container.name, found.attempt),
+        stdin: container.stdin == Some(true),
+        stdin_once: container.stdin_once == Some(true),
+        tty: container.tty == Some(true),
+        linux: Some(LinuxContainerConfig {
+            resources: Some(resources::of_container(pod, container, found.memory)),
+            security_context: Some(security),
+        }),
+        ..ContainerConfig::default()
+    })
+}
+
+/// Changes with what makes a container another one: its name and its image. Its resources may change while it runs.
+pub(crate) fn hash(container: &Container) -> String {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    let parts = [&*container.name, "\0", container.image.as_deref().unwrap_or_default()];
+    for byte in parts.concat().bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    format!("{hash:x}")
+}

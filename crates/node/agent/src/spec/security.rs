@@ -1,0 +1,187 @@
+//! Who a container is and what it may do.
+
+use k8s_openapi::api::core::v1::{
+    AppArmorProfile, Container, Pod, SELinuxOptions, SeccompProfile, SecurityContext,
+};
+use kedge_runtime::wire::{
+    Capability, Int64Value, LinuxContainerSecurityContext, LinuxSandboxSecurityContext, NamespaceMode,
+    NamespaceOption, ProfileType, SeLinuxOption, SecurityProfile, SupplementalGroupsPolicy,
+};
+
+/// What an image says about who runs in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ImageUser {
+    pub(crate) uid: Option<i64>,
+    pub(crate) name: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum SecurityError {
+    #[error("container's runAsUser breaks non-root policy (pod: \"{pod}\", container: {container})")]
+    RootAsked { pod: String, container: String },
+    #[error("container has runAsNonRoot and image will run as root (pod: \"{pod}\", container: {container})")]
+    RootImage { pod: String, container: String },
+    #[error(
+        "container has runAsNonRoot and image has non-numeric user ({user}), cannot verify user is non-root (pod: \"{pod}\", container: {container})"
+    )]
+    UnknownUser { user: String, pod: String, container: String },
+}
+
+/// What the pod's containers share and what is the node's.
+pub(crate) fn namespaces(pod: &Pod) -> NamespaceOption {
+    let spec = pod.spec.as_ref();
+    let is = |flag: Option<bool>| flag == Some(true);
+    let node_or = |node: bool, other: NamespaceMode| if node { NamespaceMode::Node } else { other };
+    let shared = spec.is_some_and(|spec| is(spec.share_process_namespace));
+    let own = if shared { NamespaceMode::Pod } else { NamespaceMode::Container };
+    NamespaceOption {
+        network: node_or(spec.is_some_and(|spec| is(spec.host_network)), NamespaceMode::Pod).into(),
+        pid: node_or(spec.is_some_and(|spec| is(spec.host_pid)), own).into(),
+        ipc: node_or(spec.is_some_and(|spec| is(spec.host_ipc)), NamespaceMode::Pod).into(),
+        target_id: String::new(),
+    }
+}
+
+/// The sandbox itself runs nothing of the pod's, so it gets no more than the pod as a whole asks for.
+pub(crate) fn of_sandbox(pod: &Pod) -> LinuxSandboxSecurityContext {
+    let spec = pod.spec.as_ref();
+    let own = spec.and_then(|spec| spec.security_context.as_ref());
+    let all =
+        spec.into_iter().flat_map(|spec| spec.containers.iter().chain(spec.init_containers.iter().flatten()));
+    let privileged = all
+        .into_iter()
+        .any(|container| context(container).is_some_and(|context| context.privileged == Some(true)));
+    LinuxSandboxSecurityContext {
+        namespace_options: Some(namespaces(pod)),
+        selinux_options: own.and_then(|own| own.se_linux_options.as_ref()).map(selinux),
+        run_as_user: own.and_then(|own| own.run_as_user).map(|value| Int64Value { value }),
+        // A group without a user is refused, and the sandbox's image has a user.
+        run_as_group: own
+            .filter(|own| own.run_as_user.is_some())
+            .and_then(|own| own.run_as_group)
+            .map(|value| Int64Value { value }),
+        supplemental_groups: groups(pod),
+        privileged,
+        seccomp: Some(seccomp(own.and_then(|own| own.seccomp_profile.as_ref()))),
+        ..LinuxSandboxSecurityContext::default()
+    }
+}
+
+pub(crate) fn of_container(
+    pod: &Pod,
+    container: &Container,
+    image: &ImageUser,
+    target: Option<&str>,
+) -> Result<LinuxContainerSecurityContext, SecurityError> {
+    let pods = pod.spec.as_ref().and_then(|spec| spec.security_context.as_ref());
+    let own = context(container);
+    let user = own.and_then(|own| own.run_as_user).or(pods.and_then(|pods| pods.run_as_user));
+    let group = own.and_then(|own| own.run_as_group).or(pods.and_then(|pods| pods.run_as_group));
+    let non_root = own.and_then(|own| own.run_as_non_root).or(pods.and_then(|pods| pods.run_as_non_root));
+    if non_root == Some(true) {
+        not_root(pod, container, user, image)?;
+    }
+    let mut namespaces = namespaces(pod);
+    if let Some(target) = target {
+        namespaces.pid = NamespaceMode::Target.into();
+        namespaces.target_id = target.to_owned();
+    }
+    let profile = own
+        .and_then(|own| own.seccomp_profile.as_ref())
+        .or_else(|| pods.and_then(|pods| pods.seccomp_profile.as_ref()));
+    let apparmor = own
+        .and_then(|own| own.app_armor_profile.as_ref())
+        .or_else(|| pods.and_then(|pods| pods.app_armor_profile.as_ref()));
+    let strict = pods.and_then(|pods| pods.supplemental_groups_policy.as_deref()) == Some("Strict");
+    let policy = if strict { SupplementalGroupsPolicy::Strict } else { SupplementalGroupsPolicy::Merge };
+    Ok(LinuxContainerSecurityContext {
+        capabilities: own.and_then(|own| own.capabilities.as_ref()).map(|wanted| Capability {
+            add_capabilities: wanted.add.clone().unwrap_or_default(),
+            drop_capabilities: wanted.drop.clone().unwrap_or_default(),
+        }),
+        privileged: own.is_some_and(|own| own.privileged == Some(true)),
+        namespace_options: Some(namespaces),
+        selinux_options: own
+            .and_then(|own| own.se_linux_options.as_ref())
+            .or_else(|| pods.and_then(|pods| pods.se_linux_options.as_ref()))
+            .map(selinux),
+        // A group needs a user beside it; the image's is the one that it would have been.
+        run_as_user: user.or(image.uid.filter(|_| group.is_some())).map(|value| Int64Value { value }),
+        run_as_group: group.map(|value| Int64Value { value }),
+        run_as_username: if user.is_none() { image.name.clone() } else { String::new() },
+        readonly_rootfs: own.is_some_and(|own| own.read_only_root_filesystem == Some(true)),
+        supplemental_groups: groups(pod),
+        supplemental_groups_policy: policy.into(),
+        no_new_privs: own.is_some_and(|own| own.allow_privilege_escalation == Some(false)),
+        seccomp: Some(seccomp(profile)),
+        apparmor: apparmor.map(self::apparmor),
+        ..LinuxContainerSecurityContext::default()
+    })
+}
+
+fn not_root(
+    pod: &Pod,
+    container: &Container,
+    user: Option<i64>,
+    image: &ImageUser,
+) -> Result<(), SecurityError> {
+    let meta = &pod.metadata;
+    let names = || {
+        let (name, namespace) = (meta.name.as_deref(), meta.namespace.as_deref());
+        let uid = meta.uid.as_deref().unwrap_or_default();
+        let pod = format!("{}_{}({uid})", name.unwrap_or_default(), namespace.unwrap_or_default());
+        (pod, container.name.clone())
+    };
+    let (pod, container) = names();
+    match user {
+        Some(0) => Err(SecurityError::RootAsked { pod, container }),
+        Some(_) => Ok(()),
+        None if !image.name.is_empty() => {
+            Err(SecurityError::UnknownUser { user: image.name.clone(), pod, container })
+        }
+        None if image.uid.unwrap_or(0) == 0 => Err(SecurityError::RootImage { pod, container }),
+        None => Ok(()),
+    }
+}
+
+fn context(container: &Container) -> Option<&SecurityContext> {
+    container.security_context.as_ref()
+}
+
+/// Whoever shares files by a group is in it.
+fn groups(pod: &Pod) -> Vec<i64> {
+    let own = pod.spec.as_ref().and_then(|spec| spec.security_context.as_ref());
+    let listed = own.and_then(|own| own.supplemental_groups.clone()).unwrap_or_default();
+    listed.into_iter().chain(own.and_then(|own| own.fs_group)).collect()
+}
+
+fn seccomp(profile: Option<&SeccompProfile>) -> SecurityProfile {
+    match profile.map(|profile| &*profile.type_) {
+        Some("RuntimeDefault") => of(ProfileType::RuntimeDefault, None),
+        Some("Localhost") => {
+            of(ProfileType::Localhost, profile.and_then(|profile| profile.localhost_profile.as_deref()))
+        }
+        _ => of(ProfileType::Unconfined, None),
+    }
+}
+
+fn apparmor(profile: &AppArmorProfile) -> SecurityProfile {
+    match &*profile.type_ {
+        "Unconfined" => of(ProfileType::Unconfined, None),
+        "Localhost" => of(ProfileType::Localhost, profile.localhost_profile.as_deref()),
+        _ => of(ProfileType::RuntimeDefault, None),
+    }
+}
+
+fn of(profile: ProfileType, local: Option<&str>) -> SecurityProfile {
+    SecurityProfile { profile_type: profile.into(), localhost_ref: local.unwrap_or_default().to_owned() }
+}
+
+fn selinux(options: &SELinuxOptions) -> SeLinuxOption {
+    SeLinuxOption {
+        user: options.user.clone().unwrap_or_default(),
+        role: options.role.clone().unwrap_or_default(),
+        r#type: options.type_.clone().unwrap_or_default(),
+        level: options.level.clone().unwrap_or_default(),
+    }
+}

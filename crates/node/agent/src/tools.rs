@@ -1,0 +1,76 @@
+//! What every pod's life on this node is driven with.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use kedge_clock::Clock;
+use kedge_engine::{Carrier, Note, Recorder, Severity, Target, World};
+use kedge_kinds::Quantity;
+use kedge_mounts::Mounts;
+use kedge_runtime::Runtime;
+use kube::Client;
+
+use crate::folders::Folders;
+use crate::spec::env::Place;
+use crate::spec::sandbox::Common;
+
+pub(crate) struct Tools {
+    pub(crate) client: Client,
+    pub(crate) clock: Clock,
+    pub(crate) world: World,
+    pub(crate) runtime: Runtime,
+    pub(crate) mounts: Mounts,
+    pub(crate) folders: Folders,
+    pub(crate) recorder: Recorder,
+    pub(crate) carrier: Carrier,
+    pub(crate) common: Common,
+    pub(crate) place: Place,
+    /// What the node has to give.
+    pub(crate) allocatable: HashMap<String, Quantity>,
+}
+
+impl Tools {
+    /// What the node has, in bytes.
+    pub(crate) fn memory(&self) -> i64 {
+        self.allocatable.get("memory").map_or(0, Quantity::value)
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Something that people should read about a pod.
+    pub(crate) async fn tell(&self, pod: &Pod, severity: Severity, reason: &'static str, message: String) {
+        self.tell_of(pod, String::new(), severity, reason, message).await;
+    }
+
+    /// Something that people should read about a part of a pod.
+    pub(crate) async fn tell_of(
+        &self,
+        pod: &Pod,
+        part: String,
+        severity: Severity,
+        reason: &'static str,
+        message: String,
+    ) {
+        let note = Note { about: Target::of(pod), part, severity, reason, message };
+        self.recorder.tell(&note).await;
+    }
+}
+
+/// How an event names one container of a pod.
+pub(crate) fn part(pod: &Pod, container: &str) -> String {
+    let spec = pod.spec.as_ref();
+    let is_init = spec
+        .and_then(|spec| spec.init_containers.as_ref())
+        .is_some_and(|init| init.iter().any(|init| init.name == container));
+    let is_debugging = spec
+        .and_then(|spec| spec.ephemeral_containers.as_ref())
+        .is_some_and(|all| all.iter().any(|debugging| debugging.name == container));
+    match (is_init, is_debugging) {
+        (true, _) => format!("spec.initContainers{{{container}}}"),
+        (_, true) => format!("spec.ephemeralContainers{{{container}}}"),
+        _ => format!("spec.containers{{{container}}}"),
+    }
+}

@@ -1,0 +1,55 @@
+//! What containerd tells by itself: which container has started or ended, the moment it did.
+
+use std::path::Path;
+
+use kedge_grpc::{CallError, Caller};
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Subscribe {
+    #[prost(string, repeated, tag = "1")]
+    filters: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Envelope {
+    #[prost(message, optional, tag = "4")]
+    event: Option<Wrapped>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Wrapped {
+    #[prost(bytes = "vec", tag = "2")]
+    value: Vec<u8>,
+}
+
+/// Every event about a task names its container first.
+#[derive(Clone, PartialEq, prost::Message)]
+struct Named {
+    #[prost(string, tag = "1")]
+    container_id: String,
+}
+
+/// Tells `heard` of every container to which something happens, until the connection breaks. What happened before, nobody
+/// tells: whoever calls this looks at everything once it has `begun`.
+pub async fn follow(socket: &Path, begun: impl FnOnce(), mut heard: impl FnMut(&str)) -> CallError {
+    let caller = Caller::at(socket);
+    let filters = vec!["namespace==k8s.io,topic~=/tasks/".to_owned()];
+    let path = "/containerd.services.events.v1.Events/Subscribe";
+    let mut events = match caller.follow::<_, Envelope>(path, Subscribe { filters }).await {
+        Ok(events) => events,
+        Err(error) => return error,
+    };
+    begun();
+    loop {
+        match Caller::next("Subscribe", &mut events).await {
+            Ok(Some(envelope)) => {
+                let value = envelope.event.unwrap_or_default().value;
+                if let Ok(Named { container_id }) = prost::Message::decode(&*value) {
+                    heard(&container_id);
+                }
+            }
+            Ok(None) => return CallError::Unreachable { call: "Subscribe", reason: "it ended".to_owned() },
+            Err(error) => return error,
+        }
+    }
+}

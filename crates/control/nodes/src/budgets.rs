@@ -56,6 +56,7 @@ impl Budgets {
     async fn plan(&self, budget: &PodDisruptionBudget) -> Result<Plan, TurnError> {
         let pods = selected(budget, &self.world)?;
         let expected = match wants(budget) {
+            Wants::Nothing => Ok(Expected::default()),
             Wants::Pods(wanted) => {
                 Ok(Expected { pods: count(pods.len()), healthy: wanted, unmanaged: false })
             }
@@ -118,7 +119,10 @@ impl Worker for Budgets {
 /// The pods that a budget is about.
 fn selected(budget: &PodDisruptionBudget, world: &World) -> Result<Vec<Arc<Pod>>, NotReady> {
     let selector = selector(budget);
-    let mut pods = world.cache::<Pod>()?.in_namespace(&budget.namespace().unwrap_or_default());
+    // Labels that must be equal find pods without a look at all the others.
+    let labels = budget.spec.as_ref().and_then(|spec| spec.selector.as_ref()?.match_labels.clone());
+    let namespace = budget.namespace().unwrap_or_default();
+    let mut pods = world.cache::<Pod>()?.labelled(&namespace, &labels.unwrap_or_default());
     pods.retain(|pod| selector.matches(pod.labels()));
     Ok(pods)
 }

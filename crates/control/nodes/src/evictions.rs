@@ -1,16 +1,20 @@
 //! Drives pods off nodes whose NoExecute taints they don't tolerate, or no longer. Says how long; who taints is others'
 //! business. Pods that wait for a node that is gone before they began go sooner: `unstarted`.
 
+mod undated;
 mod unstarted;
+
+use std::collections::HashSet;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod, Taint};
 use kedge_children::pods::PodFacts;
 use kedge_engine::{Action, Controller, Key, NotReady, Plan, Seen, Severity, World};
 use kube::ResourceExt;
+use parking_lot::Mutex;
 
+use self::undated::Undated;
 use crate::facts::{self, NodeFacts, after, expels};
-use crate::since::Since;
 
 /// An owner whose template names a node that expels its pods makes them again and again. It may, but not without a pause; in
 /// seconds.
@@ -20,8 +24,9 @@ const UNSTARTED: &str = "Taint manager: deleting because the node is not ready a
 
 #[derive(Default)]
 pub(crate) struct Evictions {
-    /// Taints that people set have no time of their own.
-    undated: Since<(String, String, Option<String>), ()>,
+    undated: Undated,
+    /// Pods that were given a time, to say so if it is taken back.
+    given: Mutex<HashSet<String>>,
 }
 
 impl Controller for Evictions {
@@ -34,6 +39,7 @@ impl Controller for Evictions {
 
     fn wakes(&self, seen: &Seen<'_>, world: &World) -> Vec<Key> {
         if seen.is::<Node>() {
+            self.undated.keep_only(&seen.key.name, seen.now::<Node>());
             let relevant = |node: &Node| {
                 let taints: Vec<Taint> =
                     node.taints().iter().filter(|taint| expels(taint)).cloned().collect();
@@ -63,10 +69,18 @@ impl Controller for Evictions {
             let told = Action::tell(pod, Severity::Warning, "NodeNotReady", message);
             return Ok(Plan::from(expelled(pod, UNSTARTED, now)).then([told]));
         }
+        let uid = pod.uid().unwrap_or_default();
         Ok(match self.deadline(pod, &node, now) {
-            None => Plan::default(),
-            Some(deadline) if deadline > now => Plan::default().again_at(Some(deadline)),
+            None => Plan::from(self.given.lock().remove(&uid).then(|| {
+                let message = format!("Cancelling deletion of Pod {}", Key::of(pod));
+                Action::tell(pod, Severity::Normal, "TaintManagerEviction", message)
+            })),
+            Some(deadline) if deadline > now => {
+                self.given.lock().insert(uid);
+                Plan::default().again_at(Some(deadline))
+            }
             Some(_) => {
+                self.given.lock().remove(&uid);
                 let message = format!("Marking for deletion Pod {}", Key::of(pod));
                 let told = Action::tell(pod, Severity::Normal, "TaintManagerEviction", message);
                 Plan::from(expelled(pod, TAINTED, now)).then([told])
@@ -90,13 +104,8 @@ impl Evictions {
 
     /// A pod's patience begins when the taint came, or when the pod did, whichever was later.
     fn begins(&self, pod: &Pod, node: &Node, taint: &Taint, now: Timestamp) -> Timestamp {
-        let added = taint.time_added.as_ref().map_or_else(
-            || {
-                let which = (node.uid().unwrap_or_default(), taint.key.clone(), taint.value.clone());
-                self.undated.at(&which, (), now, now)
-            },
-            |time| time.0,
-        );
+        let added = taint.time_added.as_ref().map(|time| time.0);
+        let added = added.unwrap_or_else(|| self.undated.since(&node.name_any(), taint, now));
         added.max(placed(pod))
     }
 }

@@ -3,6 +3,7 @@
 
 mod taints;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -64,21 +65,15 @@ impl Controller for Health {
     fn plan(&self, node: &Node, world: &World, now: Timestamp) -> Result<Plan, NotReady> {
         let until = self.heartbeats.until(node, world, now)?;
         let is_silent = now >= until;
-        let mut judged = node.clone();
-        if is_silent {
-            doubt(&mut judged, now);
-        }
-        let mut kept = judged.clone();
-        taints::keep(&mut kept, now);
-        keep_labels(&mut kept);
-        let fell = node.is_ready() && !judged.is_ready();
-        let name = node.name_any();
-        let told = fell.then(|| {
-            let message = format!("Node {name} status is now: NodeNotReady");
+        // Most turns come from a heartbeat and have nothing to say; they must cost nothing.
+        let judged = if is_silent { Cow::Owned(doubted(node, now)) } else { Cow::Borrowed(node) };
+        let told = (node.is_ready() && is_silent).then(|| {
+            let message = format!("Node {} status is now: NodeNotReady", node.name_any());
             Action::tell(node, Severity::Normal, "NodeNotReady", message)
         });
-        Ok(Plan::from(Action::status(node, &judged))
-            .then(Action::change(node, &kept))
+        let said = is_silent.then(|| Action::status(node, &judged)).flatten();
+        Ok(Plan::from(said)
+            .then(kept(node, &judged, now))
             .then(told)
             .then(self.greeting(node, now))
             .again_at((!is_silent).then_some(until)))
@@ -86,7 +81,8 @@ impl Controller for Health {
 }
 
 /// What is known of a node that says nothing.
-fn doubt(node: &mut Node, now: Timestamp) {
+fn doubted(node: &Node, now: Timestamp) -> Node {
+    let mut node = node.clone();
     let created = node.metadata.creation_timestamp.clone();
     let all = node.status.get_or_insert_default().conditions.get_or_insert_default();
     for type_ in VOUCHED {
@@ -108,19 +104,33 @@ fn doubt(node: &mut Node, now: Timestamp) {
             }
         }
     }
+    node
 }
 
-/// Old names of labels follow the new ones.
-fn keep_labels(node: &mut Node) {
-    for (name, old_name) in
-        [("kubernetes.io/os", "beta.kubernetes.io/os"), ("kubernetes.io/arch", "beta.kubernetes.io/arch")]
-    {
-        if let Some(labels) = &mut node.metadata.labels
-            && let Some(value) = labels.get(name).cloned()
-        {
-            labels.insert(old_name.to_owned(), value);
-        }
+/// The taints that the judgement means, and the labels that older programs look for.
+fn kept(node: &Node, judged: &Node, now: Timestamp) -> Option<Action> {
+    let (taints, labels) = (taints::wanted(judged, now), old_labels(node));
+    if taints.is_none() && labels.is_empty() {
+        return None;
     }
+    let mut kept = node.clone();
+    if let Some(taints) = taints {
+        kept.spec.get_or_insert_default().taints = Some(taints).filter(|taints| !taints.is_empty());
+    }
+    kept.metadata.labels.get_or_insert_default().extend(labels);
+    Action::change(node, &kept)
+}
+
+/// Labels under their old names that don't say what they say under the new ones.
+fn old_labels(node: &Node) -> Vec<(String, String)> {
+    let names =
+        [("kubernetes.io/os", "beta.kubernetes.io/os"), ("kubernetes.io/arch", "beta.kubernetes.io/arch")];
+    let labels = node.labels();
+    let differing = names.into_iter().filter_map(|(name, old_name)| {
+        let value = labels.get(name)?;
+        (labels.get(old_name) != Some(value)).then(|| (old_name.to_owned(), value.clone()))
+    });
+    differing.collect()
 }
 
 #[cfg(test)]

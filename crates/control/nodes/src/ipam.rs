@@ -95,7 +95,9 @@ fn all_nodes() -> Key {
 }
 
 fn pieces(node: &Node) -> &[String] {
-    node.spec.as_ref().and_then(|spec| spec.pod_cidrs.as_deref()).unwrap_or_default()
+    let Some(spec) = &node.spec else { return &[] };
+    // The older field names the first of them, and may stand alone.
+    spec.pod_cidrs.as_deref().unwrap_or_else(|| spec.pod_cidr.as_slice())
 }
 
 impl Given {

@@ -103,6 +103,9 @@ impl Worker for Leftovers {
 
     fn wakes(&self, seen: &Seen<'_>, world: &World) -> Vec<Key> {
         if seen.is::<Node>() {
+            if seen.now::<Node>().is_some() {
+                self.missing.forget(&seen.key.name);
+            }
             let is_well = |node: &Node| !is_out_of_service(node);
             if seen.now::<Node>().is_some_and(is_well) {
                 return Vec::new();

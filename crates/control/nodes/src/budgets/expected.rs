@@ -4,7 +4,7 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 /// What should be there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Expected {
     pub(super) pods: i32,
     pub(super) healthy: i32,
@@ -14,6 +14,8 @@ pub(super) struct Expected {
 
 /// What a budget asks for.
 pub(super) enum Wants {
+    /// Nothing that could be kept to, so nothing is allowed either.
+    Nothing,
     /// So many healthy pods, however many there are.
     Pods(i32),
     Share(Share),
@@ -31,7 +33,7 @@ pub(super) fn wants(budget: &PodDisruptionBudget) -> Wants {
         (Some(unavailable), _) => Wants::Share(Share::Unavailable(unavailable)),
         (None, Some(IntOrString::Int(available))) => Wants::Pods(available),
         (None, Some(available)) => Wants::Share(Share::Available(available)),
-        (None, None) => Wants::Pods(0),
+        (None, None) => Wants::Nothing,
     }
 }
 

@@ -107,14 +107,17 @@ fn a_taint_without_a_time_counts_from_its_first_sight() {
     let by_hand =
         || node("n1", "True", |node| node["spec"]["taints"] = json!([{"key": "a", "effect": "NoExecute"}]));
     let evictions = Evictions::default();
-    assert_eq!(planned(&evictions, &pod, by_hand(), noon_and(5)).look_again, Some(noon_and(35)));
-    assert_eq!(planned(&evictions, &pod, by_hand(), noon_and(15)).look_again, Some(noon_and(35)));
-    assert_eq!(
-        planned(&evictions, &pod, node("n1", "True", |_| {}), noon_and(20)),
-        Plan::default(),
-        "taken off"
-    );
-    assert_eq!(summary(&planned(&evictions, &pod, by_hand(), noon_and(35))), "-Pod/p");
+    let at = |node: Node, second| planned(&evictions, &pod, node, noon_and(second));
+    assert_eq!(at(by_hand(), 5).look_again, Some(noon_and(35)));
+    assert_eq!(at(by_hand(), 15).look_again, Some(noon_and(35)));
+    let clean = || node("n1", "True", |_| {});
+    evictions.undated.keep_only("n1", Some(&clean()));
+    let told: Vec<String> = at(clean(), 20).actions.iter().map(ToString::to_string).collect();
+    assert_eq!(told, ["Normal TaintManagerEviction: Cancelling deletion of Pod n/p"]);
+    assert_eq!(at(clean(), 20), Plan::default(), "once");
+    assert_eq!(at(by_hand(), 30).look_again, Some(noon_and(60)), "it is back, and counts anew");
+    evictions.undated.keep_only("n1", Some(&by_hand()));
+    assert_eq!(summary(&at(by_hand(), 60)), "-Pod/p");
 }
 
 #[test]

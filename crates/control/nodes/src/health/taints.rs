@@ -17,8 +17,8 @@ const MEANING: [(&str, &str, &str); 6] = [
     ("PIDPressure", "True", "node.kubernetes.io/pid-pressure"),
 ];
 
-/// Gives the node the taints that its conditions mean, and takes those off that they mean no longer.
-pub(super) fn keep(node: &mut Node, now: Timestamp) {
+/// The node's taints with those that its conditions mean and without those that they mean no longer. Nothing if it has them.
+pub(super) fn wanted(node: &Node, now: Timestamp) -> Option<Vec<Taint>> {
     let unschedulable = node.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true));
     let said = MEANING.iter().filter(|(type_, status, _)| {
         node.condition(type_).is_some_and(|condition| condition.status == *status)
@@ -41,7 +41,5 @@ pub(super) fn keep(node: &mut Node, now: Timestamp) {
             });
         }
     }
-    if taints != node.taints() {
-        node.spec.get_or_insert_default().taints = Some(taints).filter(|taints| !taints.is_empty());
-    }
+    (taints != node.taints()).then_some(taints)
 }

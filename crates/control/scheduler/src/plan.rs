@@ -99,8 +99,9 @@ fn await_steps(
     mut actions: Vec<Action>,
     now: Timestamp,
 ) -> Option<Job> {
-    if pod.nominated.as_ref() != Some(node) {
-        let shown = shown(state, pod)?;
+    if pod.nominated.as_ref() != Some(node)
+        && let Some(shown) = shown(state, pod)
+    {
         actions.extend(status(&shown, Some(node), None));
     }
     state.nominate(pod, Some(node));

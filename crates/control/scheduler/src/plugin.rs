@@ -98,6 +98,11 @@ pub trait Filter: Send + Sync {
     /// Whether a pod that this filter rejected somewhere is worth another try after this change. Too often is only slow;
     /// too seldom leaves the pod waiting for minutes.
     fn helped_by(&self, pod: &PodView, change: &Change<'_>) -> bool;
+
+    /// Whether such a change can help anybody at all. Pods are placed by the thousand, and only few look for company.
+    fn minds(&self, change: &Change<'_>) -> bool {
+        !matches!(change, Change::PodPlaced(_))
+    }
 }
 
 pub trait PreparedFilter {

@@ -17,6 +17,10 @@ pub struct Queue {
     active: BTreeMap<Place, String>,
     resting: BTreeSet<(Timestamp, String)>,
     waiting: BTreeSet<(Timestamp, String)>,
+    /// How many of those who wait were rejected by each plugin.
+    rejected_by: HashMap<&'static str, usize>,
+    /// How many of them by none.
+    helpless: usize,
     first_rest: SignedDuration,
     longest_rest: SignedDuration,
 }
@@ -71,6 +75,8 @@ impl Queue {
             active: BTreeMap::new(),
             resting: BTreeSet::new(),
             waiting: BTreeSet::new(),
+            rejected_by: HashMap::new(),
+            helpless: 0,
             first_rest,
             longest_rest,
         }
@@ -115,6 +121,10 @@ impl Queue {
         self.leave(uid);
         if self.entries.contains_key(uid) {
             self.waiting.insert((now, uid.to_owned()));
+            for plugin in &plugins {
+                *self.rejected_by.entry(plugin).or_default() += 1;
+            }
+            self.helpless += usize::from(plugins.is_empty());
             self.enter(uid, State::Waiting { since: now, plugins });
         }
     }
@@ -157,6 +167,16 @@ impl Queue {
         rested.into_iter().chain(waited).min()
     }
 
+    /// Whether anybody waits because of this plugin.
+    pub fn waits_for(&self, plugin: &str) -> bool {
+        self.rejected_by.get(plugin).is_some_and(|number| *number > 0)
+    }
+
+    /// Whether anybody waits whom any change may help.
+    pub fn has_helpless(&self) -> bool {
+        self.helpless > 0
+    }
+
     pub fn has_active(&self) -> bool {
         !self.active.is_empty()
     }
@@ -177,8 +197,8 @@ impl Queue {
         while let Some((since, uid)) = self.waiting.first().cloned()
             && later(since, LONGEST_WAIT) <= now
         {
-            self.waiting.pop_first();
             self.activate_or_rest(&uid, now);
+            self.waiting.remove(&(since, uid));
         }
     }
 
@@ -209,16 +229,25 @@ impl Queue {
     }
 
     fn leave(&mut self, uid: &str) {
-        match self.entries.get(uid).map(|entry| &entry.state) {
-            Some(State::Active(place)) => {
+        let Some(entry) = self.entries.get_mut(uid) else { return };
+        match std::mem::replace(&mut entry.state, State::Taken) {
+            State::Active(place) => {
                 // A pod of the same name may have taken the place of one that we have not seen go.
-                if self.active.get(place).is_some_and(|other| other == uid) {
-                    self.active.remove(place);
+                if self.active.get(&place).is_some_and(|other| other == uid) {
+                    self.active.remove(&place);
                 }
             }
-            Some(State::Resting(until)) => drop(self.resting.remove(&(*until, uid.to_owned()))),
-            Some(State::Waiting { since, .. }) => drop(self.waiting.remove(&(*since, uid.to_owned()))),
-            Some(State::Gated | State::Taken) | None => {}
+            State::Resting(until) => drop(self.resting.remove(&(until, uid.to_owned()))),
+            State::Waiting { since, plugins } => {
+                self.waiting.remove(&(since, uid.to_owned()));
+                for plugin in &plugins {
+                    if let Some(number) = self.rejected_by.get_mut(plugin) {
+                        *number -= 1;
+                    }
+                }
+                self.helpless -= usize::from(plugins.is_empty());
+            }
+            State::Gated | State::Taken => {}
         }
     }
 

@@ -15,7 +15,7 @@ use crate::cluster::Cluster;
 use crate::config::Config;
 use crate::decide::Profile;
 use crate::node::NodeFacts;
-use crate::plugin::Change;
+use crate::plugin::{Change, Filter};
 use crate::pod::PodView;
 use crate::queue::Queue;
 
@@ -185,12 +185,17 @@ impl State {
 }
 
 fn wake(queue: &mut Queue, profiles: &[Profile], change: &Change<'_>, now: Timestamp) -> bool {
+    let mut filters = profiles.iter().flat_map(|profile| &profile.filters);
+    let is_asked = |filter: &Arc<dyn Filter>| queue.waits_for(filter.name()) && filter.minds(change);
+    if !queue.has_helpless() && !filters.any(is_asked) {
+        return false;
+    }
     let helps = |pod: &PodView, plugins: &BTreeSet<&'static str>| {
         let Some(profile) = profiles.iter().find(|profile| profile.scheduler == pod.scheduler) else {
             return false;
         };
-        let asked = profile.filters.iter().filter(|filter| plugins.contains(filter.name()));
-        asked.into_iter().any(|filter| filter.helped_by(pod, change))
+        let mut asked = profile.filters.iter().filter(|filter| plugins.contains(filter.name()));
+        asked.any(|filter| filter.minds(change) && filter.helped_by(pod, change))
     };
     queue.wake(now, helps)
 }

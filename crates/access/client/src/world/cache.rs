@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use k8s_openapi::api::core::v1::{Container, Pod};
+use k8s_openapi::api::core::v1::{Container, Pod, Volume};
 use kube::ResourceExt;
 use parking_lot::RwLock;
 use tokio::sync::watch;
@@ -172,9 +172,8 @@ fn kept<K: Watched>(mut object: K) -> Arc<K> {
 fn lighten(pod: &mut Pod) {
     let Some(spec) = &mut pod.spec else { return };
     let volumes = spec.volumes.take().into_iter().flatten();
-    let claims =
-        volumes.filter(|volume| volume.persistent_volume_claim.is_some() || volume.ephemeral.is_some());
-    spec.volumes = Some(claims.collect::<Vec<_>>()).filter(|claims| !claims.is_empty());
+    let kept: Vec<_> = volumes.filter(says_where).collect();
+    spec.volumes = Some(kept).filter(|kept| !kept.is_empty());
     let init = spec.init_containers.iter_mut().flatten();
     for container in spec.containers.iter_mut().chain(init) {
         *container = Container {
@@ -187,6 +186,17 @@ fn lighten(pod: &mut Pod) {
         };
     }
     spec.containers.shrink_to_fit();
+}
+
+/// Claims, and disks of which not every node can have one: they matter to where a pod can run.
+fn says_where(volume: &Volume) -> bool {
+    volume.persistent_volume_claim.is_some()
+        || volume.ephemeral.is_some()
+        || volume.csi.is_some()
+        || volume.gce_persistent_disk.is_some()
+        || volume.aws_elastic_block_store.is_some()
+        || volume.iscsi.is_some()
+        || volume.rbd.is_some()
 }
 
 /// Something that a cache does not show yet: what one of our own writes did.

@@ -2,14 +2,11 @@
 //! policies that a configuration can choose.
 
 use super::least_request::least_first;
-use crate::amounts::{Amounts, List};
+use crate::amounts::Amounts;
 use crate::cluster::Cluster;
 use crate::node::Node;
 use crate::plugin::{PreparedScore, Score};
 use crate::pod::PodView;
-
-/// An annotation of the node with what is in use there, as a resource list in JSON: `{"cpu": "1500m", "memory": "2Gi"}`.
-pub const USAGE: &str = "node.kedge.dev/usage";
 
 /// Finer than a percent, so that nearly equal nodes can be told apart.
 const WHOLE: i64 = 10_000;
@@ -24,19 +21,19 @@ impl Score for LeastUtilization {
     fn prepare<'a>(
         &'a self,
         _: &'a PodView,
-        _: &'a Cluster,
+        cluster: &'a Cluster,
         _: &[&'a Node],
     ) -> Option<Box<dyn PreparedScore + 'a>> {
-        Some(Box::new(InUse))
+        Some(Box::new(InUse(cluster)))
     }
 }
 
-struct InUse;
+struct InUse<'a>(&'a Cluster);
 
-impl PreparedScore for InUse {
+impl PreparedScore for InUse<'_> {
     /// The mean of the parts of its processors and memory that are in use.
     fn score(&self, node: &Node) -> i64 {
-        let used = measured(node).unwrap_or_else(|| node.counted.clone());
+        let used = measured(node, self.0).unwrap_or_else(|| node.counted.clone());
         let part = |used: i64, whole: i64| i128::from(used) * i128::from(WHOLE) / i128::from(whole.max(1));
         let both =
             part(used.milli_cpu, node.allocatable.milli_cpu) + part(used.memory, node.allocatable.memory);
@@ -49,9 +46,8 @@ impl PreparedScore for InUse {
 }
 
 /// What is in use, with what will be: pods that have not begun can't have been measured, and many may come at once.
-fn measured(node: &Node) -> Option<Amounts> {
-    let list: List = serde_json::from_str(node.annotations.get(USAGE)?).ok()?;
-    let mut used = Amounts::of_list(&list);
+fn measured(node: &Node, cluster: &Cluster) -> Option<Amounts> {
+    let mut used = cluster.measured(&node.name)?.clone();
     for pod in node.pods.iter().filter(|pod| pod.started.is_none()) {
         used.add(&pod.counted);
     }

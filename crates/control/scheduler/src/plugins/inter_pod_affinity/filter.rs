@@ -45,6 +45,10 @@ impl Filter for InterPodAffinity {
         Ok(Box::new(Company { pod, cluster, attracting, first, avoided, repelling }))
     }
 
+    fn minds(&self, _: &Change<'_>) -> bool {
+        true
+    }
+
     fn helped_by(&self, pod: &PodView, change: &Change<'_>) -> bool {
         let wanted = |other: &PodView| {
             !pod.affinity.is_empty() && pod.affinity.iter().all(|term| may_be(&term.who, other))

@@ -32,6 +32,10 @@ impl Filter for PodTopologySpread {
         Ok(Box::new(Even { pod, required }))
     }
 
+    fn minds(&self, _: &Change<'_>) -> bool {
+        true
+    }
+
     fn helped_by(&self, pod: &PodView, change: &Change<'_>) -> bool {
         let required = || pod.spread.iter().filter(|spread| spread.required);
         if pod.spread.is_empty() {

@@ -35,6 +35,12 @@ impl Controller for DaemonSets {
     /// Its children's changes, those of pods that belong to nobody, and those of nodes that begin or cease to be its.
     fn wakes(&self, seen: &Seen<'_>, world: &World) -> Vec<Key> {
         if seen.is::<Node>() {
+            // Most of what a node says is how it is, and that concerns nobody here.
+            if let (Some(before), Some(now)) = (seen.before::<Node>(), seen.now::<Node>())
+                && nodes::are_alike(before, now)
+            {
+                return Vec::new();
+            }
             let sets = world.cache::<DaemonSet>().map(|sets| sets.all()).unwrap_or_default();
             let concerned = sets.iter().filter(|set| {
                 let demand = Demand::of(set);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Pod;
 use kedge_client::{Key, Revision, Watched, World};
-use kedge_engine::{Action, Controller, Plan};
+use kedge_engine::{Action, Controller, Plan, Refusal};
 use kube::ResourceExt;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -24,6 +24,8 @@ pub struct Stage {
     objects: BTreeMap<(String, Key), Value>,
     kinds: BTreeMap<String, Feed>,
     revision: u64,
+    /// How many pods there may be.
+    pub quota: usize,
     /// How many writes of a plan are carried out before whoever made it is restarted.
     budget: usize,
     /// Everything that was said: `SuccessfulCreate: Created pod: web-x`.
@@ -38,6 +40,7 @@ impl Default for Stage {
             objects: BTreeMap::new(),
             kinds: BTreeMap::new(),
             revision: 1,
+            quota: usize::MAX,
             budget: usize::MAX,
             said: Vec::new(),
         }
@@ -113,18 +116,16 @@ impl Stage {
     }
 
     /// Takes turns until a plan has nothing more to do and `outside`, which happens after every turn, changes nothing.
+    /// What is due later is waited for.
     pub fn settle<C: Controller>(&mut self, controller: &C, name: &str, mut outside: impl FnMut(&mut Self)) {
         for _ in 0..PATIENCE {
             let before = self.revision;
-            let root = self.all::<C::Root>().into_iter().find(|root| root.name_any() == name);
-            let Some(root) = root else { return };
-            let plan = controller.plan(&root, &self.world, self.now).unwrap();
-            self.carry_out(&plan);
+            let look_again = self.turn(controller, name);
             outside(self);
             if self.revision != before {
                 continue;
             }
-            match plan.look_again {
+            match look_again {
                 Some(moment) => self.now = moment.max(self.now + SignedDuration::from_millis(1)),
                 None => return,
             }
@@ -132,7 +133,19 @@ impl Stage {
         panic!("{name} does not come to rest: {:#?}", self.objects);
     }
 
-    fn carry_out(&mut self, plan: &Plan) {
+    /// One turn for one object, if it is there. Gives when to look again.
+    pub fn turn<C: Controller>(&mut self, controller: &C, name: &str) -> Option<Timestamp> {
+        let root = self.all::<C::Root>().into_iter().find(|root| root.name_any() == name)?;
+        let plan = controller.plan(&root, &self.world, self.now).unwrap();
+        if let Some(refusal) = self.carry_out(&plan) {
+            let said = controller.refused(&root, &[refusal], self.now);
+            self.carry_out(&said.into());
+        }
+        plan.look_again
+    }
+
+    /// Gives what was refused for good.
+    fn carry_out(&mut self, plan: &Plan) -> Option<Refusal> {
         let mut moved: BTreeMap<String, String> = BTreeMap::new();
         let mut left = self.budget;
         for action in &plan.actions {
@@ -140,14 +153,24 @@ impl Stage {
                 self.said.push(format!("{}: {}", note.reason, note.message));
                 continue;
             }
-            if left == 0 || !self.act(action, &mut moved) {
-                return;
+            if left == 0 {
+                return None;
+            }
+            if matches!(action, Action::Create { resource, .. } if resource.kind == "Pod")
+                && self.all::<Pod>().len() >= self.quota
+            {
+                let (reason, message) = ("Forbidden".to_owned(), "exceeded quota".to_owned());
+                return Some(Refusal { action: action.clone(), code: 403, reason, message });
+            }
+            if !self.act(action, &mut moved) {
+                return None;
             }
             left -= 1;
         }
+        None
     }
 
-    /// False if the API would refuse it.
+    /// False if the object is another by now, or gone.
     fn act(&mut self, action: &Action, moved: &mut BTreeMap<String, String>) -> bool {
         match action {
             Action::Create { resource, namespace, object } => {

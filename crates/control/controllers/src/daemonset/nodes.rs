@@ -61,6 +61,12 @@ impl Demand {
     }
 }
 
+/// Whether two states of a node are the same to every set.
+pub(super) fn are_alike(before: &Node, now: &Node) -> bool {
+    let taints = |node: &Node| node.spec.as_ref().and_then(|spec| spec.taints.clone());
+    before.metadata.labels == now.metadata.labels && taints(before) == taints(now)
+}
+
 /// One node with a set's pods on it, the oldest first; such as have been placed before those that are on their way.
 pub(super) struct Spot {
     pub(super) node: String,

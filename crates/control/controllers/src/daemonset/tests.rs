@@ -473,3 +473,24 @@ fn a_replacement_never_has_the_name_of_what_it_replaces() {
         }
     }
 }
+
+#[test]
+fn a_quota_is_named_and_outlived() {
+    let mut stage = stage(usize::MAX);
+    stage.quota = 2;
+    stage.put(&set(|_| {}));
+    stage.settle(&DaemonSets, "web", run);
+    let status = stage.get::<DaemonSet>("web").unwrap().status.unwrap();
+    assert_eq!(
+        (status.desired_number_scheduled, status.number_ready, status.number_unavailable),
+        (3, 2, Some(1))
+    );
+    assert!(
+        stage.said.contains(&"FailedCreate: Error creating: exceeded quota".to_owned()),
+        "{:?}",
+        stage.said
+    );
+    stage.quota = usize::MAX;
+    stage.settle(&DaemonSets, "web", run);
+    assert_eq!(found(&stage), everywhere(&["n1", "n2", "n3"], "new"));
+}

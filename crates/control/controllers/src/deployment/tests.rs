@@ -1,7 +1,8 @@
 use serde_json::{Value, json};
 
 use super::*;
-use kedge_children::testing::{hold, noon, object, status};
+use crate::ReplicaSets;
+use kedge_children::testing::{Stage, hold, noon, object, status};
 
 /// A Deployment of template `t`, seen once.
 fn deployment(edit: impl FnOnce(&mut Value)) -> Deployment {
@@ -202,4 +203,106 @@ fn says_whether_it_gets_on() {
     let moving = deployment(|value| value["status"] = since("ReplicaSetUpdated", "2030-01-01T11:49:00Z"));
     let plan = planned(&moving, vec![set("t", 2, 4, 4)]);
     assert_eq!(reason(&plan, 0), "NewReplicaSetAvailable");
+}
+
+fn stage(writes: usize) -> Stage {
+    Stage::breaking_off_after(writes).with::<Deployment>().with::<ReplicaSet>().with::<Pod>()
+}
+
+/// Lets the Deployment, its sets and the nodes act until nothing changes any more.
+fn rest(stage: &mut Stage) {
+    for _ in 0..500 {
+        let before = stage.revision();
+        stage.turn(&Deployments, "web");
+        for set in stage.all::<ReplicaSet>() {
+            stage.turn(&ReplicaSets, &set.name_any());
+        }
+        stage.nodes_act(|pod| pod.spec.as_ref().unwrap().containers[0].image.as_deref() != Some("broken"));
+        if stage.revision() == before {
+            return;
+        }
+    }
+    panic!("it does not come to rest");
+}
+
+fn images(stage: &Stage) -> Vec<String> {
+    let mut images: Vec<String> = stage
+        .all::<Pod>()
+        .into_iter()
+        .map(|pod| pod.spec.unwrap().containers[0].image.clone().unwrap())
+        .collect();
+    images.sort();
+    images
+}
+
+fn roll_to(stage: &mut Stage, image: &str) {
+    stage.edit::<Deployment>("web", |value| {
+        value["spec"]["template"]["spec"]["containers"][0]["image"] = json!(image);
+    });
+}
+
+#[test]
+fn comes_to_rest_whatever_happens_between_two_writes() {
+    let rolling = json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}});
+    for (writes, strategy) in
+        [(1, rolling.clone()), (1, json!({"type": "Recreate"})), (usize::MAX, rolling.clone()), (2, rolling)]
+    {
+        let mut stage = stage(writes);
+        stage.put(&deployment(|value| {
+            value["spec"]["strategy"] = strategy.clone();
+            value["metadata"] = json!({"name": "web", "namespace": "n"});
+            value.as_object_mut().unwrap().remove("status");
+        }));
+        rest(&mut stage);
+        assert_eq!(images(&stage), ["t"; 4]);
+        for image in ["v2", "v3", "t", "v5"] {
+            roll_to(&mut stage, image);
+            rest(&mut stage);
+            assert_eq!(images(&stage), [image; 4], "{strategy}");
+        }
+        let revision = |stage: &Stage| {
+            stage.get::<Deployment>("web").unwrap().annotations()["deployment.kubernetes.io/revision"].clone()
+        };
+        assert_eq!(revision(&stage), "5");
+        assert!(stage.all::<ReplicaSet>().len() <= 2, "one old template is remembered");
+        stage.edit::<Deployment>("web", |value| value["spec"]["paused"] = json!(true));
+        roll_to(&mut stage, "v6");
+        stage.edit::<Deployment>("web", |value| value["spec"]["replicas"] = json!(6));
+        rest(&mut stage);
+        assert_eq!(images(&stage), ["v5"; 6], "scaled and not rolled");
+        stage.edit::<Deployment>("web", |value| value["spec"]["paused"] = json!(false));
+        rest(&mut stage);
+        assert_eq!(images(&stage), ["v6"; 6]);
+    }
+}
+
+#[test]
+fn a_broken_update_loses_no_more_than_allowed_and_can_be_taken_back() {
+    let mut stage = stage(usize::MAX);
+    stage.put(&deployment(|value| value["metadata"] = json!({"name": "web", "namespace": "n"})));
+    rest(&mut stage);
+    roll_to(&mut stage, "broken");
+    rest(&mut stage);
+    assert_eq!(images(&stage), ["broken", "broken", "t", "t", "t"]);
+    roll_to(&mut stage, "t");
+    rest(&mut stage);
+    assert_eq!(images(&stage), ["t"; 4]);
+}
+
+#[test]
+fn a_quota_is_named_and_outlived() {
+    let mut stage = stage(usize::MAX);
+    stage.quota = 2;
+    stage.put(&deployment(|value| value["metadata"] = json!({"name": "web", "namespace": "n"})));
+    rest(&mut stage);
+    let condition = |stage: &Stage| {
+        let status = stage.get::<Deployment>("web").unwrap().status.unwrap();
+        let failure = status.conditions.unwrap().into_iter().find(|one| one.type_ == "ReplicaFailure");
+        (status.ready_replicas, failure.and_then(|one| one.message))
+    };
+    assert_eq!(condition(&stage), (Some(2), Some("exceeded quota".to_owned())));
+    assert!(stage.said.contains(&"FailedCreate: Error creating: exceeded quota".to_owned()));
+    stage.quota = usize::MAX;
+    rest(&mut stage);
+    assert_eq!(condition(&stage), (Some(4), None));
 }

@@ -445,3 +445,22 @@ fn a_broken_update_can_be_taken_back() {
 fn planned_now(stage: &Stage) -> Plan {
     StatefulSets.plan(&stage.get::<StatefulSet>("web").unwrap(), &stage.world, stage.now).unwrap()
 }
+
+#[test]
+fn a_quota_is_named_and_outlived() {
+    let mut stage = stage(usize::MAX);
+    stage.quota = 2;
+    stage.put(&set(3, |value| drop(value.as_object_mut().unwrap().remove("status"))));
+    stage.settle(&StatefulSets, "web", run);
+    let status = stage.get::<StatefulSet>("web").unwrap().status.unwrap();
+    assert_eq!(
+        (status.ready_replicas, status.observed_generation),
+        (Some(2), Some(1)),
+        "what is there is said"
+    );
+    let said = "FailedCreate: Create Pod web-2 in StatefulSet web failed error: exceeded quota".to_owned();
+    assert!(stage.said.contains(&said), "{:?}", stage.said);
+    stage.quota = usize::MAX;
+    stage.settle(&StatefulSets, "web", run);
+    assert_eq!(images(&stage), ["new"; 3]);
+}

@@ -7,5 +7,7 @@ pub mod names;
 pub mod placement;
 pub mod pods;
 pub mod share;
+// Only tests use it, and a test ends where something is not as it says.
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -31,6 +31,12 @@ pub fn safe(mut number: u64, length: usize) -> String {
 #[derive(Clone, Copy)]
 pub struct Hash(u64);
 
+impl Default for Hash {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Hash {
     pub fn new() -> Self {
         Self(0xcbf2_9ce4_8422_2325)

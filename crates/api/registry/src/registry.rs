@@ -22,7 +22,7 @@ use crate::gate::Gate;
 use crate::list::Pins;
 use crate::quota::{self, Quotas};
 use crate::request::At;
-use crate::services::Allocator;
+use crate::services::{Allocator, repair};
 use crate::{bootstrap, convert, custom, encode, failure, key, namespaces, subresource};
 
 /// How a cluster is laid out, as far as the registry must know it.
@@ -108,6 +108,11 @@ impl Registry {
         let registry = Self::bare(store, clock, options);
         Pins::sweep(&registry.inner, registry.inner.clock.clone(), |inner| &inner.pins);
         bootstrap::run(&registry).await?;
+        // A server whose records can't be set right still serves; it says so.
+        if let Err(status) = repair::everything(&registry).await {
+            tracing::warn!("cannot check what services hold: {status}");
+        }
+        repair::spawn(&registry);
         if registry.inner.options.definition_worker {
             custom::load(&registry)?;
             custom::spawn(&registry);

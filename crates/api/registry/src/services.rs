@@ -3,6 +3,8 @@
 
 mod fields;
 mod range;
+pub(crate) mod repair;
+mod told;
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -14,9 +16,13 @@ use rand::Rng as _;
 use serde_json::{Value, json};
 
 pub(crate) use self::range::Range;
+use self::told::tell;
 use crate::encode::encode;
 use crate::registry::Options;
 use crate::{metadata, object};
+
+const ADDRESSES: &str = "/registry/ipaddresses/";
+const PORTS: &str = "/registry/ranges/servicenodeports/";
 
 /// Knows the ranges; what is taken in them is in the store.
 pub(crate) struct Allocator {
@@ -77,6 +83,15 @@ impl Allocator {
             txn = txn.delete(key, Expect::Any);
         }
         Ok(txn)
+    }
+
+    /// What this record is of can be given to a Service.
+    fn covers(&self, record: &str) -> bool {
+        if let Some(port) = record.strip_prefix(PORTS) {
+            return port.parse().is_ok_and(|port| self.node_ports.contains(&port));
+        }
+        let address = record.strip_prefix(ADDRESSES).and_then(|text| text.parse().ok());
+        address.is_some_and(|address| self.ranges.iter().any(|range| range.contains(address)))
     }
 
     /// Gives everything back.
@@ -238,11 +253,11 @@ fn taken(service: &Value) -> Vec<String> {
 }
 
 fn address_key(address: IpAddr) -> String {
-    format!("/registry/ipaddresses/{address}")
+    format!("{ADDRESSES}{address}")
 }
 
 fn port_key(port: u16) -> String {
-    format!("/registry/ranges/servicenodeports/{port}")
+    format!("{PORTS}{port}")
 }
 
 fn port_record(service: &Value) -> Draft {

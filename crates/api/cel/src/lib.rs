@@ -18,7 +18,7 @@ pub use cost::{Budget, CostRange, PER_CALL_LIMIT};
 pub use decl::{Decl, Field, ListKind, Object, Schema};
 pub use env::Env;
 pub use error::{EvalError, Issue};
-pub use names::{escape, unescape};
+pub use names::{RESERVED, escape, unescape};
 pub use program::Program;
 pub use types::Type;
 pub use value::authorizer::{Authorizer, Check, CheckTarget, Decision, Resource};

@@ -2,7 +2,7 @@
 //! Knows nothing of which fields there are.
 
 /// Words that CEL keeps for itself.
-pub(crate) const RESERVED: [&str; 21] = [
+pub const RESERVED: [&str; 21] = [
     "true",
     "false",
     "null",

@@ -11,29 +11,6 @@ const MOST_CONDITIONS: usize = 64;
 const MOST_ANNOTATIONS: usize = 20;
 const LONGEST_VALUE: usize = 5 * 1024;
 const REASONS: &[&str] = &["Forbidden", "Invalid", "RequestEntityTooLarge"];
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 /// Match conditions, which may use no variables.
 pub(super) fn conditions(errors: &mut Errors, path: &Path<'_>, conditions: &[Value], params: bool) {
@@ -108,7 +85,7 @@ fn is_identifier(name: &str) -> bool {
     let is_start = |c: char| c.is_ascii_alphabetic() || c == '_';
     name.starts_with(is_start)
         && name.chars().all(|c| is_start(c) || c.is_ascii_digit())
-        && !RESERVED.contains(&name)
+        && !kedge_cel::RESERVED.contains(&name)
 }
 
 fn validations(errors: &mut Errors, path: &Path<'_>, language: &Language, spec: &Value, uses: Uses) {

@@ -150,6 +150,8 @@ impl Registry {
             admission::token_volume::mount(&view, object)?;
         }
         self.mutate(&view, object, None, warnings).await?;
+        // What was sent has been seen to; a webhook may have moved it since.
+        body::namespace(at, object)?;
         let generated = metadata::fill(object, &self.inner().clock);
         if strategy.counts_generations() {
             object::set_meta(object, "generation", 1);

@@ -175,6 +175,7 @@ impl Registry {
         let (strategy, old) = (strategy(&at.kind), &live.object);
         let view = admission::View { snapshot, at, operation: Operation::Update, options };
         self.mutate(&view, new, Some(old), warnings).await?;
+        body::namespace(at, new)?;
         let mut errors = Errors::default();
         metadata::validate(&at.kind, strategy.name_rule(), new, &mut errors);
         metadata::validate_update(new, old, &mut errors);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::testing::{Server, World, config_map, patch};
+use crate::testing::{Server, World, config_map, patch, rule};
 
 const WAY: [&str; 2] = ["Mutating", "Validating"];
 
@@ -166,4 +166,17 @@ async fn a_no_is_passed_on_in_its_words() {
             world.forget(way, "c").await;
         }
     }
+}
+
+#[tokio::test]
+async fn a_webhook_cannot_move_an_object_to_another_namespace() {
+    let server = Server::start().await;
+    let world = World::new().await;
+    let moved = json!([{"op": "replace", "path": "/metadata/namespace", "value": "default"}]);
+    server.says("/m", move |_| patch(&moved));
+    let rules = json!([rule(&["CREATE"], "*", "*", "configmaps")]);
+    world.configure("Mutating", "m", &[server.hook("m", json!({"rules": rules}))]).await;
+    let refused = world.create("configmaps", "shop", config_map("a")).await.unwrap_err();
+    let why = "the namespace of the provided object does not match the namespace sent on the request";
+    assert_eq!((refused.code, refused.message.as_str()), (400, why));
 }

@@ -99,11 +99,10 @@ impl Cluster {
         &self.namespaces
     }
 
-    /// How many pods of this group are on each node. The first question costs a look at every pod, the next ones nothing.
+    /// How many pods of this group are on each node. The first question costs a look at every sort of pod, the next ones
+    /// nothing.
     pub fn matching(&self, group: &Group) -> Counts {
-        let placed = self.nodes.iter().flatten();
-        let placed = placed.flat_map(|node| node.pods.iter().map(|pod| (node.slot, &**pod)));
-        self.groups.lock().counts(group, &self.namespaces, placed)
+        self.groups.lock().counts(group, &self.namespaces)
     }
 
     /// The values that a label has on the nodes.

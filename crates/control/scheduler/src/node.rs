@@ -1,6 +1,6 @@
 //! A node as the scheduler sees it: what it is, what is on it, and what of it is taken. Knows no plugin.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -22,6 +22,8 @@ pub struct NodeFacts {
     pub allocatable: Amounts,
     /// Sizes in bytes, under every name that an image has there.
     pub images: HashMap<String, i64>,
+    /// What it declares that it can do.
+    pub features: BTreeSet<String>,
 }
 
 /// A node with the pods that are on it or assumed to be. Derefs to what it says itself.
@@ -67,6 +69,10 @@ impl NodeFacts {
                 .map(Amounts::of_list)
                 .unwrap_or_default(),
             images,
+            features: status
+                .and_then(|status| status.declared_features.as_ref())
+                .map(|features| features.iter().cloned().collect())
+                .unwrap_or_default(),
         }
     }
 }

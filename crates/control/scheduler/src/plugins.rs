@@ -6,6 +6,7 @@ pub mod inter_pod_affinity;
 pub mod least_request;
 pub mod least_utilization;
 pub mod node_affinity;
+pub mod node_declared_features;
 pub mod node_name;
 pub mod node_ports;
 pub mod node_resources_balanced_allocation;
@@ -13,6 +14,8 @@ pub mod node_resources_fit;
 pub mod node_unschedulable;
 pub mod node_volume_limits;
 pub mod pod_topology_spread;
+#[cfg(test)]
+mod speed;
 pub mod storage;
 pub mod taint_toleration;
 #[cfg(test)]
@@ -61,6 +64,7 @@ pub const DEFAULT: &[(&str, i64)] = &[
     ("InterPodAffinity", 2),
     ("NodeResourcesBalancedAllocation", 1),
     ("ImageLocality", 1),
+    ("NodeDeclaredFeatures", 0),
 ];
 
 /// A plugin with its arguments as the configuration file has them (`Null` if it has none): `{"scoringStrategy": …}`.
@@ -94,6 +98,7 @@ pub fn make(name: &str, arguments: &Value) -> Result<Parts, PluginError> {
             )?))
         }
         "ImageLocality" => score(image_locality::ImageLocality),
+        "NodeDeclaredFeatures" => filter(node_declared_features::NodeDeclaredFeatures),
         "LeastRequest" => score(least_request::LeastRequest),
         "LeastUtilization" => score(least_utilization::LeastUtilization),
         _ => return Err(PluginError::Unknown(name.to_owned())),

@@ -64,6 +64,8 @@ pub struct PodView {
     pub volumes: Vec<Volume>,
     /// The names of its claims in its own namespace, with those that are made for it.
     pub claims: Vec<String>,
+    /// What the node must declare that it can do.
+    pub features: Vec<&'static str>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -120,6 +122,7 @@ impl PodView {
             images: containers(spec).filter_map(|container| container.image.clone()).collect(),
             volumes: spec.volumes.iter().flatten().filter(|volume| matters(volume)).cloned().collect(),
             claims: spec.volumes.iter().flatten().filter_map(|volume| claim(volume, &key.name)).collect(),
+            features: features(spec),
             labels,
             key,
         };
@@ -191,6 +194,19 @@ fn host_ports(spec: &PodSpec) -> Vec<HostPort> {
         })
     });
     on_host.collect()
+}
+
+/// Those of Kubernetes 1.36 that matter for where a pod can run.
+fn features(spec: &PodSpec) -> Vec<&'static str> {
+    let mut all = Vec::new();
+    let mut rules = containers(spec).flat_map(|container| container.restart_policy_rules.iter().flatten());
+    if rules.any(|rule| rule.action == "RestartAllContainers") {
+        all.push("RestartAllContainersOnContainerExits");
+    }
+    if spec.host_network == Some(true) && spec.host_users == Some(false) {
+        all.push("UserNamespacesHostNetworkSupport");
+    }
+    all
 }
 
 fn matters(volume: &Volume) -> bool {

@@ -70,9 +70,13 @@ impl Who {
     }
 
     pub fn matches(&self, pod: &PodView, namespaces: &Namespaces) -> bool {
-        self.selector.matches(&pod.labels)
-            && (self.namespaces.contains(&pod.key.namespace)
-                || namespaces.are(&pod.key.namespace, &self.namespace_selector))
+        self.takes(&pod.key.namespace, &pod.labels, namespaces)
+    }
+
+    /// Whether pods with these labels are meant, in this namespace.
+    pub fn takes(&self, namespace: &str, labels: &Labels, namespaces: &Namespaces) -> bool {
+        (self.namespaces.contains(namespace) || namespaces.are(namespace, &self.namespace_selector))
+            && self.selector.matches(labels)
     }
 }
 
@@ -82,7 +86,11 @@ impl Group {
     }
 
     pub fn contains(&self, pod: &PodView, namespaces: &Namespaces) -> bool {
-        (self.with_leaving || !pod.leaving) && self.who.iter().all(|who| who.matches(pod, namespaces))
+        self.takes(&pod.key.namespace, pod.leaving, &pod.labels, namespaces)
+    }
+
+    pub fn takes(&self, namespace: &str, leaving: bool, labels: &Labels, namespaces: &Namespaces) -> bool {
+        (self.with_leaving || !leaving) && self.who.iter().all(|who| who.takes(namespace, labels, namespaces))
     }
 
     /// Whether it depends on what labels namespaces have.

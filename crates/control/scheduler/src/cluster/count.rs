@@ -1,14 +1,15 @@
 //! Counts of pods by node, kept up to date as pods come and go, so that no decision has to look at every pod: how many pods
 //! of a group each node has, and how many on it carry a term. Knows no plugin.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::pod::PodView;
+use crate::select::Labels;
 use crate::term::{Group, Namespaces, Term};
 
-/// How many groups are remembered. Every pod that comes or goes is compared with each of them.
-const REMEMBERED: usize = 256;
+/// How many numbers are remembered for all groups together: 16 MB. What is forgotten is counted again when it is asked for.
+const REMEMBERED: usize = 4 << 20;
 
 /// How many pods of a group each node has, by slot. Nodes that came later may be missing: they have none.
 pub type Counts = Arc<Vec<u32>>;
@@ -23,58 +24,130 @@ pub enum Carried {
     PreferredAntiAffinity(i32),
 }
 
+/// Pods that no group can tell apart, as the pods of one set mostly are: a pod that comes or goes is compared with no group,
+/// its class has been. A new group is compared with the classes, which are fewer than the pods.
+#[derive(Default)]
+struct Class {
+    slots: BTreeMap<usize, u32>,
+    /// The places of the groups that contain it.
+    groups: Vec<usize>,
+}
+
+/// By namespace, by whether they leave, by labels.
+type Classes = HashMap<String, [HashMap<Labels, Class>; 2]>;
+
 #[derive(Default)]
 pub(super) struct Groups {
-    known: HashMap<Group, Known>,
+    classes: Classes,
+    places: HashMap<Group, usize>,
+    known: Vec<Option<Known>>,
+    free: Vec<usize>,
     asked: u64,
+    /// The highest slot that was ever counted, and one.
+    slots: usize,
 }
 
 struct Known {
+    group: Group,
     counts: Counts,
     last_asked: u64,
 }
 
 impl Groups {
-    pub(super) fn counts<'p>(
-        &mut self,
-        group: &Group,
-        namespaces: &Namespaces,
-        placed: impl Iterator<Item = (usize, &'p PodView)>,
-    ) -> Counts {
+    pub(super) fn counts(&mut self, group: &Group, namespaces: &Namespaces) -> Counts {
         self.asked += 1;
-        if let Some(known) = self.known.get_mut(group) {
+        if let Some(known) = self.places.get(group).and_then(|place| self.known[*place].as_mut()) {
             known.last_asked = self.asked;
             return known.counts.clone();
         }
-        if self.known.len() >= REMEMBERED {
-            let oldest = self.known.iter().min_by_key(|(_, known)| known.last_asked);
-            if let Some(oldest) = oldest.map(|(group, _)| group.clone()) {
-                self.known.remove(&oldest);
-            }
+        if (self.places.len() + 1) * self.slots > REMEMBERED {
+            self.forget_the_oldest();
         }
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.known.push(None);
+            self.known.len() - 1
+        });
         let mut counts = Vec::new();
-        for (slot, pod) in placed {
-            if group.contains(pod, namespaces) {
-                *room(&mut counts, slot) += 1;
+        for (namespace, leaving, labels, class) in each(&mut self.classes) {
+            if group.takes(namespace, leaving, labels, namespaces) {
+                class.groups.push(place);
+                class.slots.iter().for_each(|(slot, pods)| *room(&mut counts, *slot) += pods);
             }
         }
         let counts = Arc::new(counts);
-        self.known.insert(group.clone(), Known { counts: counts.clone(), last_asked: self.asked });
+        self.known[place] =
+            Some(Known { group: group.clone(), counts: counts.clone(), last_asked: self.asked });
+        self.places.insert(group.clone(), place);
         counts
     }
 
     pub(super) fn count(&mut self, pod: &PodView, slot: usize, namespaces: &Namespaces, comes: bool) {
-        for (group, known) in &mut self.known {
-            if group.contains(pod, namespaces) {
+        self.slots = self.slots.max(slot + 1);
+        if !self.classes.contains_key(&pod.key.namespace) {
+            self.classes.insert(pod.key.namespace.clone(), Default::default());
+        }
+        let Some(alike) = self.classes.get_mut(&pod.key.namespace) else { return };
+        let alike = &mut alike[usize::from(pod.leaving)];
+        if !alike.contains_key(&pod.labels) {
+            let known =
+                self.known.iter().enumerate().filter_map(|(place, known)| Some((place, known.as_ref()?)));
+            let containing = known.filter(|(_, known)| known.group.contains(pod, namespaces));
+            let groups = containing.map(|(place, _)| place).collect();
+            alike.insert(pod.labels.clone(), Class { slots: BTreeMap::new(), groups });
+        }
+        let Some(class) = alike.get_mut(&pod.labels) else { return };
+        let pods = class.slots.entry(slot).or_default();
+        *pods = if comes { *pods + 1 } else { pods.saturating_sub(1) };
+        if *pods == 0 {
+            class.slots.remove(&slot);
+        }
+        for place in &class.groups {
+            if let Some(Some(known)) = self.known.get_mut(*place) {
                 let count = room(Arc::make_mut(&mut known.counts), slot);
                 *count = if comes { *count + 1 } else { count.saturating_sub(1) };
             }
         }
+        if class.slots.is_empty() {
+            alike.remove(&pod.labels);
+        }
     }
 
     pub(super) fn forget_those_asking_namespaces(&mut self) {
-        self.known.retain(|group, _| !group.asks_namespaces());
+        let asking = self.places.iter().filter(|(group, _)| group.asks_namespaces());
+        let places = asking.map(|(_, place)| *place).collect();
+        self.forget(&places);
     }
+
+    /// The older half, so that there is room for a while.
+    fn forget_the_oldest(&mut self) {
+        let mut all: Vec<_> = self.places.values().copied().collect();
+        all.sort_by_key(|place| self.known[*place].as_ref().map(|known| known.last_asked));
+        all.truncate(all.len().div_ceil(2));
+        self.forget(&all.into_iter().collect());
+    }
+
+    fn forget(&mut self, places: &BTreeSet<usize>) {
+        if places.is_empty() {
+            return;
+        }
+        for (_, _, _, class) in each(&mut self.classes) {
+            class.groups.retain(|place| !places.contains(place));
+        }
+        for place in places {
+            if let Some(known) = self.known[*place].take() {
+                self.places.remove(&known.group);
+                self.free.push(*place);
+            }
+        }
+    }
+}
+
+fn each(classes: &mut Classes) -> impl Iterator<Item = (&str, bool, &Labels, &mut Class)> {
+    classes.iter_mut().flat_map(|(namespace, [staying, leaving])| {
+        let staying = staying.iter_mut().map(|(labels, class)| (false, labels, class));
+        let leaving = leaving.iter_mut().map(|(labels, class)| (true, labels, class));
+        staying.chain(leaving).map(|(leaving, labels, class)| (namespace.as_str(), leaving, labels, class))
+    })
 }
 
 fn room(counts: &mut Vec<u32>, slot: usize) -> &mut u32 {
@@ -184,3 +257,6 @@ impl Topology {
         self.names.get(number).map_or("", String::as_str)
     }
 }
+
+#[cfg(test)]
+mod tests;

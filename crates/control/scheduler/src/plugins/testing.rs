@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Node as NodeObject, Pod};
-use kedge_children::testing::object;
+use k8s_openapi::api::core::v1::{Node as NodeObject, PersistentVolume, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::storage::v1::{CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment};
+use kedge_children::testing::{hold, object};
 use kedge_engine::World;
 use serde_json::{Value, json};
 
@@ -119,4 +120,83 @@ pub(crate) fn scores(score: &dyn Score, pod: &PodView, cluster: &Cluster) -> Opt
 pub(crate) fn scored(score: &dyn Score, pod: &PodView, cluster: &Cluster) -> String {
     let Some(scores) = scores(score, pod, cluster) else { return "-".to_owned() };
     scores.iter().map(|(name, score)| format!("{name}={score}")).collect::<Vec<_>>().join(" ")
+}
+
+/// A world that knows every kind of storage, with these objects.
+pub(crate) fn stored(
+    claims: Vec<PersistentVolumeClaim>,
+    volumes: Vec<PersistentVolume>,
+    classes: Vec<StorageClass>,
+) -> World {
+    let world = World::by_hand();
+    hold::<PersistentVolumeClaim>(&world, claims);
+    hold::<PersistentVolume>(&world, volumes);
+    hold::<StorageClass>(&world, classes);
+    hold::<CSINode>(&world, vec![]);
+    hold::<CSIDriver>(&world, vec![]);
+    hold::<CSIStorageCapacity>(&world, vec![]);
+    hold::<VolumeAttachment>(&world, vec![]);
+    world
+}
+
+/// A claim of the namespace `n` for 1 GiB of the class `late`, which is bound when its pod has a node.
+pub(crate) fn claim(name: &str, edit: impl FnOnce(&mut Value)) -> PersistentVolumeClaim {
+    let mut value = json!({
+        "metadata": {"name": name, "namespace": "n", "uid": name, "resourceVersion": "7"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"], "storageClassName": "late", "resources": {"requests": {"storage": "1Gi"}},
+        },
+        "status": {"phase": "Pending"},
+    });
+    edit(&mut value);
+    object(value)
+}
+
+/// The same, bound to a volume.
+pub(crate) fn bound(name: &str, volume: &str) -> PersistentVolumeClaim {
+    claim(name, |claim| {
+        claim["metadata"]["annotations"] = json!({"pv.kubernetes.io/bind-completed": "yes"});
+        claim["spec"]["volumeName"] = volume.into();
+        claim["status"]["phase"] = "Bound".into();
+    })
+}
+
+/// A free volume of the class `late`, of so many GiB.
+pub(crate) fn volume(name: &str, size: u32, edit: impl FnOnce(&mut Value)) -> PersistentVolume {
+    let mut value = json!({
+        "metadata": {"name": name, "uid": name, "resourceVersion": "9"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"], "storageClassName": "late", "capacity": {"storage": format!("{size}Gi")},
+        },
+        "status": {"phase": "Available"},
+    });
+    edit(&mut value);
+    object(value)
+}
+
+/// Makes a volume one that is on a node.
+pub(crate) fn local(node: &'static str) -> impl FnOnce(&mut Value) {
+    move |volume| {
+        volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"] = json!([{"matchExpressions": [
+            {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]},
+        ]}]);
+    }
+}
+
+/// A class whose volumes somebody makes when a pod has its node.
+pub(crate) fn class(name: &str, edit: impl FnOnce(&mut Value)) -> StorageClass {
+    let mut value = json!({
+        "metadata": {"name": name}, "provisioner": "maker", "volumeBindingMode": "WaitForFirstConsumer",
+    });
+    edit(&mut value);
+    object(value)
+}
+
+/// A pod that uses claims.
+pub(crate) fn using(name: &str, claims: &[&str]) -> PodView {
+    pod(name, |pod| {
+        let volumes =
+            claims.iter().map(|claim| json!({"name": claim, "persistentVolumeClaim": {"claimName": claim}}));
+        pod["spec"]["volumes"] = volumes.collect();
+    })
 }

@@ -82,6 +82,12 @@ impl Connection {
         Ok(length)
     }
 
+    pub(crate) async fn text(&mut self, path: &str) -> Result<String, BenchError> {
+        let answer = self.send(Method::GET, path, "", Bytes::new()).await?;
+        let body = answer.into_body().collect().await?.to_bytes();
+        Ok(String::from_utf8_lossy(&body).into_owned())
+    }
+
     pub(crate) async fn json(&mut self, path: &str) -> Result<serde_json::Value, BenchError> {
         self.accept = "application/json";
         let answer = self.send(Method::GET, path, "", Bytes::new()).await?;

@@ -3,6 +3,7 @@
 
 mod bare;
 mod connect;
+mod control;
 mod etcd;
 mod kubeconfig;
 mod load;
@@ -53,6 +54,8 @@ enum Command {
         #[arg(long)]
         list: Option<PathBuf>,
     },
+    /// How long controllers take: a large Deployment made and deleted, a namespace emptied
+    Control(control::ControlArgs),
     /// Play nodes: register them, send heartbeats, let pods run and end; until ctrl-c
     Nodes(nodes::NodesArgs),
     /// Start Kedge, etcd and the bare server in turn, run every measure side by side, print the ratios
@@ -122,6 +125,7 @@ async fn run(command: Command) -> Result<(), BenchError> {
             let answers = bare::Answers::load(answer.as_deref(), list.as_deref())?;
             bare::serve(&listen, &write_kubeconfig, answers).await?;
         }
+        Command::Control(args) => control::run(&args).await?,
         Command::Nodes(args) => nodes::play(&args).await?,
         Command::Suite { kedge, etcd, quick } => suite::run(&suite::Programs { kedge, etcd, quick }).await?,
     }

@@ -2,6 +2,7 @@
 //! against a bare TLS server on the same cores. Prints what was wanted beside what was seen and judges nothing else.
 
 mod access;
+mod control;
 mod definitions;
 mod quota;
 mod server;
@@ -41,6 +42,7 @@ pub(crate) async fn run(programs: &Programs) -> Result<(), BenchError> {
     definitions::definitions(programs, folder.path(), 1_000 / scale, &mut table).await?;
     quota::quota(programs, folder.path(), 10_000 / scale, &mut table).await?;
     quota::leases(programs, folder.path(), &mut table).await?;
+    control::control(programs, folder.path(), scale, &mut table).await?;
     reads_and_watches(programs, folder.path(), scale, &mut table).await?;
     growth(programs, folder.path(), 100_000 / scale, &mut table).await?;
     table.print();

@@ -25,10 +25,19 @@ pub(crate) struct Server {
 impl Server {
     /// Starts Kedge on `data` and waits for `/readyz`.
     pub(crate) async fn kedge(program: &Path, data: &Path) -> Result<Self, BenchError> {
+        Self::kedge_with(program, data, &[]).await
+    }
+
+    /// The same with more options.
+    pub(crate) async fn kedge_with(
+        program: &Path,
+        data: &Path,
+        options: &[&str],
+    ) -> Result<Self, BenchError> {
         let kubeconfig = data.join("bench.kubeconfig");
         let mut command = Command::new(program);
         command.args(["server", "--no-agent", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data);
-        command.arg("--write-kubeconfig").arg(&kubeconfig);
+        command.arg("--write-kubeconfig").arg(&kubeconfig).args(options);
         Self::start(command, kubeconfig, true).await
     }
 

@@ -16,12 +16,14 @@ mod storage_protection;
 pub(crate) mod token_volume;
 mod tolerations;
 
+use std::sync::Arc;
+
 use kedge_kinds::{Kind, Status};
 use kedge_store::Snapshot;
 use serde_json::Value;
 
 use crate::object;
-use crate::registry::parse;
+use crate::parsed::parsed;
 use crate::request::{At, WriteOptions};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,8 +120,8 @@ impl View<'_> {
     }
 
     /// Another object, by its place in the store.
-    fn other(&self, prefix: &str, name: &str) -> Result<Option<Value>, Status> {
-        self.snapshot.get(&format!("/registry/{prefix}/{name}")).map(parse).transpose()
+    fn other(&self, prefix: &str, name: &str) -> Result<Option<Arc<Value>>, Status> {
+        self.snapshot.get(&format!("/registry/{prefix}/{name}")).map(parsed).transpose()
     }
 
     fn has(&self, prefix: &str, name: &str) -> bool {
@@ -127,13 +129,13 @@ impl View<'_> {
     }
 
     /// All objects under a prefix. For kinds of which there are few.
-    fn all(&self, prefix: &str) -> Result<Vec<Value>, Status> {
-        self.snapshot.range(&format!("/registry/{prefix}/"), None).map(|(_, entry)| parse(entry)).collect()
+    fn all(&self, prefix: &str) -> Result<Vec<Arc<Value>>, Status> {
+        self.snapshot.range(&format!("/registry/{prefix}/"), None).map(|(_, entry)| parsed(entry)).collect()
     }
 }
 
 /// The object that carries this annotation as `true`; the newest where several do.
-fn annotated_default<'o>(objects: &'o [Value], annotation: &str) -> Option<&'o Value> {
+fn annotated_default<'o>(objects: &'o [Arc<Value>], annotation: &str) -> Option<&'o Arc<Value>> {
     let chosen = objects.iter().filter(|object| {
         let annotations = object::meta(object, "annotations");
         annotations.and_then(|all| all.get(annotation)).and_then(Value::as_str) == Some("true")

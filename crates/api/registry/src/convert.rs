@@ -31,6 +31,11 @@ pub(crate) fn to_served(kind: &Kind, object: Value) -> Value {
     convert(kind, object, Direction::ToServed)
 }
 
+/// The same of an object that stays: copied only where the two differ.
+pub(crate) fn served<'o>(kind: &Kind, object: &'o Value) -> Cow<'o, Value> {
+    if is_needed(kind) { Cow::Owned(to_served(kind, object.clone())) } else { Cow::Borrowed(object) }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
     ToStored,

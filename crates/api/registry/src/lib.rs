@@ -22,6 +22,7 @@ pub mod merge;
 mod metadata;
 mod namespaces;
 mod object;
+mod parsed;
 mod patch;
 mod quota;
 mod registry;

@@ -26,11 +26,16 @@ impl Registry {
         };
         self.change(at, options, fixed, |live, _| {
             let mut warnings = Vec::new();
-            let served = convert::to_served(&at.kind, live.object.clone());
-            let mut patched = patched(at, &served, &patch)?;
-            body::version_of_patched(&at.kind, &mut patched)?;
-            let text = patched.to_string();
-            let refuse = |why: &str| refused(&text, why);
+            let served = convert::served(&at.kind, &live.object);
+            let whole = || {
+                let mut patched = patched(at, &served, &patch)?;
+                body::version_of_patched(&at.kind, &mut patched)?;
+                Ok(patched)
+            };
+            let mut patched = whole()?;
+            // Few are refused, so only those are written out, and patched a second time for it.
+            let refuse =
+                |why: &str| whole().map_or_else(|status| status, |all| refused(&all.to_string(), why));
             body::shape(&at.kind, &mut patched, options, &mut warnings, &refuse)?;
             body::namespace(at, &mut patched)?;
             body::name(at, &patched)?;
@@ -98,7 +103,7 @@ impl Registry {
             break;
         }
         self.change(at, options, fixed, |live, _| {
-            let served = convert::to_served(&at.kind, live.object.clone());
+            let served = convert::served(&at.kind, &live.object);
             let mut applied = managed::apply(&at.kind, node, Some(&served), config, force, &who())?;
             self.agree_applied(at, live, config)?;
             object::meta_mut(&mut applied).remove("resourceVersion");

@@ -15,29 +15,41 @@ use crate::object;
 
 /// Everything that a subresource doesn't own is the old object's.
 pub(crate) fn confine(kind: &Kind, part: &str, new: &mut Value, old: &Value) {
-    let sent = std::mem::replace(new, old.clone());
-    let keep_metadata = matches!(part, "status" | "approval") && kind.rules.is_none();
-    if keep_metadata {
-        // Labels and annotations may be changed along with a status, with few exceptions.
-        let mut metadata = sent.get("metadata").cloned().unwrap_or_default();
-        let kept = match &*kind.kind {
-            "Deployment" => "labels",
-            _ => "ownerReferences",
-        };
-        if matches!(&*kind.kind, "Deployment" | "Pod") {
-            object::carry(object::as_map(&mut metadata), object::meta(old, kept), kept);
-        }
-        object::as_map(new).insert("metadata".to_owned(), metadata);
-    } else {
-        let managers = object::meta(&sent, "managedFields").cloned();
-        object::carry(object::meta_mut(new), managers.as_ref(), "managedFields");
+    if matches!(part, "status" | "approval") {
+        return confine_to_status(kind, new, old);
     }
+    let sent = std::mem::replace(new, old.clone());
+    let managers = object::meta(&sent, "managedFields").cloned();
+    object::carry(object::meta_mut(new), managers.as_ref(), "managedFields");
     match part {
-        "status" | "approval" => object::carry(object::as_map(new), sent.get("status"), "status"),
         "finalize" => take(new, &sent, &["spec", "finalizers"]),
         "ephemeralcontainers" => take(new, &sent, &["spec", "ephemeralContainers"]),
         "resize" => resize::confine(new, &sent),
         _ => {}
+    }
+}
+
+/// Status is written more often than anything else, and the rest was mostly sent as it was: seeing that costs less than a copy.
+fn confine_to_status(kind: &Kind, new: &mut Value, old: &Value) {
+    if kind.rules.is_some() {
+        let managers = object::meta(new, "managedFields").cloned();
+        object::carry(object::as_map(new), old.get("metadata"), "metadata");
+        object::carry(object::meta_mut(new), managers.as_ref(), "managedFields");
+    } else if let Some(kept) = match &*kind.kind {
+        // Labels and annotations may be changed along with a status, with few exceptions.
+        "Deployment" => Some("labels"),
+        "Pod" => Some("ownerReferences"),
+        _ => None,
+    } {
+        object::carry(object::meta_mut(new), object::meta(old, kept), kept);
+    }
+    let new = object::as_map(new);
+    let is_theirs = |field: &str| matches!(field, "metadata" | "status");
+    new.retain(|field, _| is_theirs(field) || old.get(field).is_some());
+    for (field, was) in old.as_object().into_iter().flatten().filter(|(field, _)| !is_theirs(field)) {
+        if new.get(field) != Some(was) {
+            new.insert(field.clone(), was.clone());
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! A namespace's LimitRanges: what containers get that ask for nothing, and the least and most that containers, pods and
 //! claims may ask for. Knows nothing of what others in the namespace use; that is the quota's.
 
+use std::sync::Arc;
+
 use kedge_kinds::quantity::{Format, Quantity};
 use kedge_kinds::{Meta, Status};
 use serde_json::{Map, Value};
@@ -85,7 +87,7 @@ fn is_leaving(old: Option<&Value>) -> bool {
     old.is_some_and(|old| Meta::of(old).is_leaving())
 }
 
-fn ranges(view: &View<'_>) -> Result<Vec<Value>, Status> {
+fn ranges(view: &View<'_>) -> Result<Vec<Arc<Value>>, Status> {
     view.all(&format!("limitranges/{}", view.at.namespace.as_deref().unwrap_or_default()))
 }
 

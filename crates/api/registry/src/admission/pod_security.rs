@@ -12,6 +12,8 @@ use serde_json::Value;
 use self::checks::{Pod, details, reasons, violations};
 use self::policy::{Level, Policy, Standard};
 use super::{Operation, Plugin, View};
+use crate::parsed::parsed;
+use crate::registry::parse;
 use crate::{key, object};
 
 /// Of the pods that are there when a namespace becomes stricter, this many are looked at.
@@ -50,7 +52,7 @@ impl Plugin for PodSecurity {
         let Some(namespace) = view.snapshot.get(&key::namespace(name)) else {
             return Err(Status::internal(format!("failed to lookup namespace {name:?}")));
         };
-        let (policy, errors) = Policy::of(&crate::registry::parse(namespace)?);
+        let (policy, errors) = Policy::of(&*parsed(namespace)?);
         let is_valid = errors.is_empty();
         if !is_valid {
             let said: Vec<String> = errors
@@ -163,7 +165,9 @@ fn namespace(view: &View<'_>, new: &Value, old: Option<&Value>) -> Result<(), St
 
 /// Pods of one controller look alike: each controller's first comes before any other's second.
 fn existing(view: &View<'_>, namespace: &str, enforce: Standard) -> Result<Vec<String>, Status> {
-    let pods = view.all(&format!("pods/{namespace}"))?;
+    let prefix = format!("/registry/pods/{namespace}/");
+    let pods = view.snapshot.range(&prefix, None).map(|(_, entry)| parse(entry));
+    let pods: Vec<Value> = pods.collect::<Result<_, _>>()?;
     let mut seen = BTreeSet::new();
     let (first, more): (Vec<&Value>, Vec<&Value>) = pods
         .iter()

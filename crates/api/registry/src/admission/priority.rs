@@ -1,5 +1,7 @@
 //! A pod's priority is the number behind its class, and only that.
 
+use std::sync::Arc;
+
 use kedge_kinds::Status;
 use serde_json::Value;
 
@@ -88,7 +90,7 @@ impl Plugin for Priority {
 }
 
 /// The class marked as everybody's; the lowest where several are.
-fn default_class(view: &View<'_>) -> Result<Option<Value>, Status> {
+fn default_class(view: &View<'_>) -> Result<Option<Arc<Value>>, Status> {
     let all = view.all("priorityclasses")?;
     let marked = all.into_iter().filter(|class| class.get("globalDefault") == Some(&Value::Bool(true)));
     Ok(marked.min_by_key(|class| class.get("value").and_then(Value::as_i64).unwrap_or(0)))

@@ -31,6 +31,12 @@ use crate::spec::env::Place;
 use crate::spec::sandbox::{Common, POD_UID};
 use crate::tools::Tools;
 
+/// How often is looked at containers whose runtime tells of them, and at those of another.
+const SELDOM: Duration = Duration::from_secs(10);
+const OFTEN: Duration = Duration::from_secs(1);
+/// After what was heard, is looked again after each of these.
+const ECHOES: [Duration; 2] = [Duration::from_millis(30), Duration::from_millis(300)];
+
 /// How a node is set up.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -110,7 +116,6 @@ impl Agent {
                 cluster_domain: settings.cluster_domain.clone(),
                 cluster_dns: settings.cluster_dns.iter().map(ToString::to_string).collect(),
                 node_dns: node_dns(),
-                node_name: settings.node_name.clone(),
             },
             place: Place { node: settings.node_name.clone(), node_ips, pod_ips: Vec::new() },
             allocatable,
@@ -138,8 +143,11 @@ impl Agent {
         };
         let notice = async {
             match socket {
-                Some(socket) => hear(&tools, &registry, &socket).await,
-                None => look(&tools, &registry).await,
+                Some(socket) => {
+                    tokio::join!(hear(&tools, &registry, &socket), look(&tools, &registry, SELDOM));
+                }
+                // It may tell nothing at all.
+                None => look(&tools, &registry, OFTEN).await,
             }
         };
         tokio::join!(keep_runtime, node.keep(), notice, pods(&tools, &registry));
@@ -147,33 +155,38 @@ impl Agent {
 }
 
 /// Hears from our containerd what happens to containers.
-async fn hear(tools: &Tools, registry: &Registry, socket: &Path) {
+async fn hear(tools: &Arc<Tools>, registry: &Arc<Registry>, socket: &Path) {
     loop {
-        let error = containerd::follow(socket, || registry.ring_all(), |id| registry.ring(id)).await;
+        let heard = |id: &str| {
+            registry.ring(id);
+            let (tools, registry, id) = (tools.clone(), registry.clone(), id.to_owned());
+            tokio::spawn(async move {
+                // What it tells of, it may itself not know yet when it is asked.
+                for wait in ECHOES {
+                    tools.clock.sleep(wait).await;
+                    registry.ring(&id);
+                }
+            });
+        };
+        let error = containerd::follow(socket, heard).await;
         tracing::debug!(%error, "containerd tells nothing more");
         tools.clock.sleep(Duration::from_millis(200)).await;
     }
 }
 
-/// Notices what happens to containers of a runtime that tells nothing: one list for all of them, and only what changed is
-/// looked at.
-async fn look(tools: &Arc<Tools>, registry: &Arc<Registry>) {
+/// Notices what happens to containers by looking now and then: one list for all of them, and only what changed is looked at.
+async fn look(tools: &Tools, registry: &Registry, every: Duration) {
     let mut before: HashMap<String, i32> = HashMap::new();
     loop {
         if let Ok(containers) = tools.runtime.containers(Default::default()).await {
             let now: HashMap<String, i32> =
                 containers.into_iter().map(|container| (container.id, container.state)).collect();
-            for (id, state) in &now {
-                if before.get(id) != Some(state) {
-                    registry.ring(id);
-                }
-            }
-            for id in before.keys().filter(|id| !now.contains_key(*id)) {
-                registry.ring(id);
-            }
+            let changed = now.iter().filter(|(id, state)| before.get(*id) != Some(state)).map(|(id, _)| id);
+            let gone = before.keys().filter(|id| !now.contains_key(*id));
+            changed.chain(gone).for_each(|id| registry.ring(id));
             before = now;
         }
-        tools.clock.sleep(Duration::from_secs(1)).await;
+        tools.clock.sleep(every).await;
     }
 }
 

@@ -151,7 +151,14 @@ impl Life {
             let ran = made.started_at.map_or(SignedDuration::ZERO, |started| ended.duration_since(started));
             let before = self.memory.pauses.get(&made.name).copied();
             self.memory.pauses.insert(made.name.clone(), Pause::after(before, ran, ended));
-            news.push(made.name.clone());
+            let spec = pod.spec.as_ref();
+            let comes_back = spec.is_some_and(|spec| {
+                let listed = crate::plan::containers(spec).find(|container| container.name == made.name);
+                listed.is_some_and(|container| crate::plan::restarts(spec, container, exit.code))
+            });
+            if comes_back {
+                news.push(made.name.clone());
+            }
         }
         self.reckoned.retain(|id| view.containers.iter().any(|made| made.id == *id));
         let uid = pod.metadata.uid.clone().unwrap_or_default();

@@ -37,7 +37,7 @@ pub(crate) struct Trouble {
     pub(crate) again_at: Timestamp,
 }
 
-/// Each end makes the next pause longer; a long life makes it short again.
+/// The first time it comes back at once; then each end makes the pause longer, and a long life makes it short again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pause {
     pub(crate) length: SignedDuration,
@@ -49,9 +49,9 @@ impl Pause {
     pub(crate) fn after(before: Option<Self>, ran: SignedDuration, ended: Timestamp) -> Self {
         let length = match before {
             Some(before) if ran < LONGEST_PAUSE.saturating_mul(2) => {
-                before.length.saturating_mul(2).min(LONGEST_PAUSE)
+                before.length.saturating_mul(2).clamp(FIRST_PAUSE, LONGEST_PAUSE)
             }
-            _ => FIRST_PAUSE,
+            _ => SignedDuration::ZERO,
         };
         Self { length, until: ended.saturating_add(length).unwrap_or(Timestamp::MAX) }
     }
@@ -70,4 +70,23 @@ pub(crate) struct Probed {
 pub(crate) struct Verdict {
     pub(crate) reason: String,
     pub(crate) message: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_and_a_long_life_forgets_them() {
+        let noon: Timestamp = "2030-01-01T12:00:00Z".parse().unwrap();
+        let secs = SignedDuration::from_secs;
+        let mut pause = None;
+        let mut lengths = Vec::new();
+        for _ in 0..8 {
+            pause = Some(Pause::after(pause, secs(1), noon));
+            lengths.extend(pause.map(|pause| pause.length.as_secs()));
+        }
+        assert_eq!(lengths, [0, 10, 20, 40, 80, 160, 300, 300]);
+        assert_eq!(Pause::after(pause, secs(601), noon).length, SignedDuration::ZERO);
+    }
 }

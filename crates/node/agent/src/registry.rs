@@ -51,8 +51,4 @@ impl Registry {
             None => inner.bells.values().for_each(|bell| bell.notify_one()),
         }
     }
-
-    pub(crate) fn ring_all(&self) {
-        self.inner.lock().bells.values().for_each(|bell| bell.notify_one());
-    }
 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use kedge_images::{Archive, File, PAUSE_IMAGE, Store, build, pause};
 use kedge_runtime::Runtime;
-use kedge_runtime::containerd::{Config, Containerd, may_lower_oom_scores};
+use kedge_runtime::containerd::{Config, Containerd, follow, may_lower_oom_scores};
 use kedge_runtime::wire::{
     ContainerConfig, ContainerFilter, ContainerMetadata, ContainerState, ImageSpec, LinuxPodSandboxConfig,
     LinuxSandboxSecurityContext, NamespaceMode, NamespaceOption, PodSandboxConfig, PodSandboxFilter,
@@ -192,5 +192,22 @@ async fn an_archive_of_either_form_is_taken_in() {
         let found = node.runtime.image_status(name).await.unwrap();
         assert!(found.is_some(), "{name} is not there");
     }
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn what_happens_to_containers_is_told() {
+    let node = Node::start().await;
+    let (runtime, pod) = (&node.runtime, sandbox(&node.logs()));
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let socket = node.containerd.socket();
+    let following = tokio::spawn(async move { follow(&socket, |id| drop(tell.send(id.to_owned()))).await });
+    let patience = Duration::from_secs(20);
+    let sandbox = runtime.run_sandbox(pod.clone(), "").await.unwrap();
+    let id = runtime.create_container(&sandbox, container("c", "exit 0"), pod).await.unwrap();
+    runtime.start_container(&id).await.unwrap();
+    let heard = async { while told.recv().await.unwrap() != id {} };
+    tokio::time::timeout(patience, heard).await.expect("nobody tells of the container");
+    following.abort();
     node.stop().await;
 }

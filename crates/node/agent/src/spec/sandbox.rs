@@ -25,7 +25,6 @@ pub(crate) struct Common {
     pub(crate) cluster_dns: Vec<String>,
     /// How the node itself finds names.
     pub(crate) node_dns: DnsConfig,
-    pub(crate) node_name: String,
 }
 
 /// `attempt` counts the sandboxes that this pod has had.
@@ -50,7 +49,8 @@ pub(crate) fn config(pod: &Pod, attempt: u32, logs: String, common: &Common) -> 
         .collect();
     PodSandboxConfig {
         metadata: Some(PodSandboxMetadata { name, uid, namespace, attempt }),
-        hostname: if host_network { common.node_name.clone() } else { hostname(pod, common) },
+        // Whoever shares the node's network shares its name.
+        hostname: if host_network { String::new() } else { hostname(pod, common) },
         log_directory: logs,
         dns_config: Some(dns(pod, common)),
         port_mappings: if host_network { Vec::new() } else { ports(pod) },

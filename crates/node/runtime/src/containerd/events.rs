@@ -29,17 +29,16 @@ struct Named {
     container_id: String,
 }
 
-/// Tells `heard` of every container to which something happens, until the connection breaks. What happened before, nobody
-/// tells: whoever calls this looks at everything once it has `begun`.
-pub async fn follow(socket: &Path, begun: impl FnOnce(), mut heard: impl FnMut(&str)) -> CallError {
+/// Tells `heard` of every container to which something happens, until the connection breaks. Nobody tells what happened
+/// before, nor from when on it is heard: whoever calls this also looks by himself now and then.
+pub async fn follow(socket: &Path, mut heard: impl FnMut(&str)) -> CallError {
     let caller = Caller::at(socket);
-    let filters = vec!["namespace==k8s.io,topic~=/tasks/".to_owned()];
+    let filters = vec!["namespace==\"k8s.io\",topic~=\"^/tasks/\"".to_owned()];
     let path = "/containerd.services.events.v1.Events/Subscribe";
     let mut events = match caller.follow::<_, Envelope>(path, Subscribe { filters }).await {
         Ok(events) => events,
         Err(error) => return error,
     };
-    begun();
     loop {
         match Caller::next("Subscribe", &mut events).await {
             Ok(Some(envelope)) => {

@@ -101,6 +101,10 @@ impl Nodes {
         drop(self.shared.beaten.subscribe().wait_for(|beaten| *beaten >= moment).await);
     }
 
+    pub fn names(&self) -> Vec<String> {
+        self.shared.known.lock().keys().cloned().collect()
+    }
+
     pub fn len(&self) -> usize {
         self.shared.known.lock().len()
     }

@@ -87,6 +87,10 @@ impl Place<'_> {
             return Step::At(moment);
         }
         if self.containers().iter().any(has_no_image) {
+            // Said once. The server may have filled in what we left out, so comparing would say it for ever.
+            if self.pod.status.as_ref().is_some_and(|status| status.container_statuses.is_some()) {
+                return Step::Rest;
+            }
             let statuses = self
                 .containers()
                 .iter()

@@ -11,6 +11,7 @@ use kedge_clock::Clock;
 use kedge_controllers::GarbageCollector;
 use kedge_engine::{Engine, Key, Next, Outcome, Queue, Seen, Wait, Worker};
 use kedge_http::Router;
+use kedge_scheduler::Config;
 use kedge_store::{Change, Event, Snapshot};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
@@ -67,9 +68,12 @@ impl Brain {
         let client = kedge_client::in_process(Gated { router, gate: gate.clone() });
         let world = World::by_hand();
         let collector = GarbageCollector::new(client.clone(), clock.clone());
+        let scheduler =
+            kedge_scheduler::worker(world.clone(), client.clone(), clock.clone(), &Config::default())
+                .expect("the usual scheduler works");
         let engine = Engine::new(world.clone(), client, clock);
         let joins = [kedge_controllers::join, kedge_jobs::join, kedge_nodes::join, kedge_volumes::join];
-        let engine = joins.into_iter().fold(engine, |engine, join| join(engine));
+        let engine = joins.into_iter().fold(engine, |engine, join| join(engine)).with_worker(scheduler);
         let workers = engine.workers().iter().filter(|worker| worker.name() != COLLECTOR).cloned();
         let desks: Vec<Desk> = workers
             .chain([collector.clone() as Arc<dyn Worker>])
@@ -88,7 +92,7 @@ impl Brain {
             desk.worker.watch(&self.world);
         }
         let mut objects: Vec<Vec<&[u8]>> = vec![Vec::new(); self.kinds.len()];
-        for (_, entry) in now.range("/registry/", None) {
+        for (_, entry) in now.range("/registry/", None).filter(|(key, _)| matters(key.as_str())) {
             let Some(head) = Head::of(entry.bytes()) else { continue };
             let Some(kind) = self.kinds.iter().position(|kind| kind.is(&head)) else { continue };
             objects[kind].push(entry.bytes());
@@ -122,6 +126,9 @@ impl Brain {
 
     /// Something was stored; controllers hear of it later.
     pub(crate) fn happened(&mut self, event: &Event) {
+        if !matters(event.key.as_str()) {
+            return;
+        }
         let bytes = event.change.entry().bytes().clone();
         let Some(head) = Head::of(&bytes) else { return };
         let Some(kind) = self.kinds.iter().position(|kind| kind.is(&head)) else { return };
@@ -232,6 +239,14 @@ impl Brain {
             .count();
         !self.gate.is_busy() && (running == 0 || self.gate.waiting() > 0)
     }
+}
+
+/// Most of what is stored in a new cluster is of kinds that no controller here looks at.
+fn matters(key: &str) -> bool {
+    let others =
+        ["clusterrole", "role", "flowschemas", "prioritylevel", "events/", "apiregistration", "ipaddr"];
+    let name = key.strip_prefix("/registry/").unwrap_or(key);
+    !others.iter().any(|other| name.starts_with(other))
 }
 
 fn desk(worker: Arc<dyn Worker>, world: &World) -> Desk {

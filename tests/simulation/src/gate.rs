@@ -40,6 +40,10 @@ impl Asked {
         self.method != Method::GET
     }
 
+    pub(crate) fn is_event(&self) -> bool {
+        self.path.contains("/events")
+    }
+
     pub(crate) fn meets(self, fate: Fate) {
         // A turn that was given up no longer waits.
         let _nobody_waits = self.fate.send(fate);

@@ -1,5 +1,6 @@
 //! What holds in a cluster that has come to rest, whatever it went through.
 
+mod claims;
 mod sets;
 mod work;
 
@@ -35,6 +36,12 @@ impl<'s> All<'s> {
         self.objects.get(&*K::kind(&())).into_iter().flatten().map(|bytes| parsed(bytes)).collect()
     }
 
+    /// Whether something of that kind and name is there.
+    pub(crate) fn has(&self, kind: &str, name: &str) -> bool {
+        let heads = self.objects.get(kind).into_iter().flatten().filter_map(|bytes| Head::of(bytes));
+        heads.into_iter().any(|head| head.metadata.name.as_deref() == Some(name))
+    }
+
     /// Pods that somebody controls and that run or will.
     pub(crate) fn pods_of(&self, owner: &ObjectMeta) -> Vec<Pod> {
         let pods = self.kind::<Pod>().into_iter();
@@ -50,6 +57,7 @@ pub(crate) fn broken(store: &Snapshot) -> Vec<String> {
     sets::check(&all, &mut wrong);
     work::check(&all, &mut wrong);
     endpoints(&all, &mut wrong);
+    claims::check(&all, &mut wrong);
     wrong
 }
 

@@ -38,7 +38,7 @@ const fn thing(kind: &'static str, version: &'static str, plural: &'static str, 
 }
 
 /// The name is also the value of the label `app` of what it makes.
-const THINGS: [Thing; 9] = [
+const THINGS: [Thing; 10] = [
     thing("Deployment", "apps/v1", "deployments", "web"),
     thing("Deployment", "apps/v1", "deployments", "web"),
     thing("Deployment", "apps/v1", "deployments", "shop"),
@@ -48,6 +48,7 @@ const THINGS: [Thing; 9] = [
     thing("DaemonSet", "apps/v1", "daemonsets", "log"),
     thing("Job", "batch/v1", "jobs", "task"),
     thing("Job", "batch/v1", "jobs", "batch"),
+    thing("CronJob", "batch/v1", "cronjobs", "tick"),
 ];
 
 impl Thing {
@@ -65,6 +66,7 @@ pub(crate) struct People {
     client: Client,
     /// What this history is about.
     things: Vec<Thing>,
+    with_volumes: bool,
 }
 
 impl People {
@@ -73,7 +75,11 @@ impl People {
         for _ in 0..1 + chance.below(3) {
             things.extend(chance.pick(&THINGS).copied().filter(|thing| !things.contains(thing)));
         }
-        Self { client, things }
+        Self { client, things, with_volumes: chance.percent(30) }
+    }
+
+    pub(crate) fn use_volumes(&self) -> bool {
+        self.with_volumes && self.things.iter().any(|thing| thing.kind == "StatefulSet")
     }
 
     /// Somebody does something; what it was.
@@ -91,6 +97,9 @@ impl People {
         if chance.percent(15) {
             return self.serve(chance, thing).await;
         }
+        if chance.percent(8) {
+            return self.protect(chance, thing).await;
+        }
         if self.has(thing, store) {
             if chance.percent(25) {
                 self.delete(chance, thing).await
@@ -103,15 +112,11 @@ impl People {
     }
 
     fn has(&self, thing: Thing, store: &Snapshot) -> bool {
-        let end = format!("/{NAMESPACE}/{}", thing.name);
-        store.range("/registry/", None).any(|(key, entry)| {
-            key.as_str().ends_with(&end)
-                && Head::of(entry.bytes()).is_some_and(|head| head.kind == thing.kind)
-        })
+        store.get(&format!("/registry/{}/{NAMESPACE}/{}", thing.plural, thing.name)).is_some()
     }
 
     async fn create(&self, chance: &mut Chance, thing: Thing) -> Option<String> {
-        let object = wish(chance, thing);
+        let object = wish(chance, thing, self.with_volumes);
         let told = format!("user: create {} {}: {}", thing.kind, thing.name, object["spec"]["replicas"]);
         let made = send(&self.client, "POST", &thing.collection(), &object).await;
         Some(outcome(told, made))
@@ -119,6 +124,7 @@ impl People {
 
     async fn change(&self, chance: &mut Chance, thing: Thing) -> Option<String> {
         let patch = match (thing.kind, chance.below(6)) {
+            ("CronJob", _) => json!({ "spec": { "suspend": chance.percent(30) } }),
             ("Job", 0..3) => json!({ "spec": { "parallelism": chance.below(4) } }),
             ("Job", _) => json!({ "spec": { "suspend": chance.percent(30) } }),
             ("Deployment", 0) => json!({ "spec": { "paused": chance.percent(50) } }),
@@ -157,10 +163,30 @@ impl People {
         Some(outcome(format!("user: create Service {}", thing.name), made))
     }
 
+    async fn protect(&self, chance: &mut Chance, thing: Thing) -> Option<String> {
+        let budgets = format!("/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets");
+        if chance.percent(25) {
+            let gone = send(&self.client, "DELETE", &format!("{budgets}/{}", thing.name), &Value::Null).await;
+            return Some(outcome(format!("user: delete PodDisruptionBudget {}", thing.name), gone));
+        }
+        let budget = json!({
+            "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": { "name": thing.name },
+            "spec": { "minAvailable": 1, "selector": { "matchLabels": { "app": thing.name } } },
+        });
+        let made = send(&self.client, "POST", &budgets, &budget).await;
+        Some(outcome(format!("user: create PodDisruptionBudget {}", thing.name), made))
+    }
+
     async fn meddle(&self, chance: &mut Chance, pod: &Head) -> Option<String> {
         let name = pod.metadata.name.as_deref().unwrap_or_default();
         let path = format!("/api/v1/namespaces/{NAMESPACE}/pods/{name}");
-        if chance.percent(60) {
+        if chance.percent(30) {
+            let eviction =
+                json!({ "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": name } });
+            let gone = send(&self.client, "POST", &format!("{path}/eviction"), &eviction).await;
+            return Some(outcome(format!("user: evict Pod {name}"), gone));
+        }
+        if chance.percent(40) {
             let gone = send(&self.client, "DELETE", &path, &Value::Null).await;
             return Some(outcome(format!("user: delete Pod {name}"), gone));
         }
@@ -182,6 +208,11 @@ impl People {
             }
         }
         for thing in &self.things {
+            if thing.kind == "CronJob" {
+                drop(
+                    send(&self.client, "PATCH", &thing.path(), &json!({ "spec": { "suspend": true } })).await,
+                );
+            }
             if thing.kind == "Deployment" {
                 drop(
                     send(&self.client, "PATCH", &thing.path(), &json!({ "spec": { "paused": false } })).await,
@@ -198,7 +229,7 @@ fn outcome(told: String, done: Result<Value, kube::Error>) -> String {
     }
 }
 
-fn wish(chance: &mut Chance, thing: Thing) -> Value {
+fn wish(chance: &mut Chance, thing: Thing, with_volumes: bool) -> Value {
     let labels = json!({ "app": thing.name });
     let image = format!("nginx:{}", 1 + chance.below(3));
     let container = json!({ "name": "c", "image": image });
@@ -208,6 +239,15 @@ fn wish(chance: &mut Chance, thing: Thing) -> Value {
     });
     let spec = &mut object["spec"];
     match thing.kind {
+        "CronJob" => {
+            let mut job = wish(chance, Thing { kind: "Job", version: "batch/v1", ..thing }, false);
+            let policy = chance.weighted(&[(2, "Allow"), (1, "Forbid"), (1, "Replace")]);
+            *spec = json!({
+                "schedule": "* * * * *", "concurrencyPolicy": policy,
+                "jobTemplate": { "spec": job["spec"].take() },
+            });
+            return object;
+        }
         "Job" => {
             let code = i32::from(chance.percent(30)).to_string();
             let after = chance.below(20).to_string();
@@ -231,6 +271,12 @@ fn wish(chance: &mut Chance, thing: Thing) -> Value {
             spec["serviceName"] = thing.name.into();
             if chance.percent(40) {
                 spec["podManagementPolicy"] = "Parallel".into();
+            }
+            if with_volumes {
+                spec["volumeClaimTemplates"] = json!([{
+                    "metadata": { "name": "data" },
+                    "spec": { "accessModes": ["ReadWriteOnce"], "resources": { "requests": { "storage": "1Gi" } } },
+                }]);
             }
         }
         "Deployment" if chance.percent(25) => spec["strategy"] = json!({ "type": "Recreate" }),

@@ -15,7 +15,7 @@ use crate::gate::Fate;
 use crate::history::{Failure, History};
 use crate::kinds::{self, Kind};
 use crate::kubelets::Kubelets;
-use crate::people::{People, send};
+use crate::people::People;
 use crate::{invariants, rest};
 
 /// How many things happen before everything is allowed to go well.
@@ -27,6 +27,8 @@ pub(crate) struct Play {
     pub(crate) clock: Clock,
     pub(crate) api: Api,
     pub(crate) brain: Brain,
+    /// One that was given up and has not noticed: what it was about to write may still arrive.
+    ghost: Option<Brain>,
     pub(crate) kubelets: Kubelets,
     pub(crate) people: People,
     pub(crate) history: History,
@@ -40,11 +42,11 @@ enum Event {
     Hear,
     Turn,
     Kubelet,
-    Bind,
     User,
     Time,
     Node,
     Crash,
+    Ghost,
 }
 
 const EVENTS: [(u32, Event); 9] = [
@@ -52,11 +54,11 @@ const EVENTS: [(u32, Event); 9] = [
     (22, Event::Hear),
     (20, Event::Turn),
     (8, Event::Kubelet),
-    (5, Event::Bind),
     (5, Event::User),
     (3, Event::Time),
     (1, Event::Node),
     (1, Event::Crash),
+    (3, Event::Ghost),
 ];
 
 impl Play {
@@ -96,7 +98,7 @@ impl Play {
         let people = People::new(client, &mut chance);
         let mut history = History::default();
         history.at(clock.now());
-        Self { chance, clock, api, brain, kubelets, people, history, kinds, watch }
+        Self { chance, clock, api, brain, ghost: None, kubelets, people, history, kinds, watch }
     }
 
     async fn chaos(&mut self) {
@@ -142,7 +144,6 @@ impl Play {
                     self.history.note(told);
                 }
             }
-            Event::Bind => drop(self.bind(false).await),
             Event::User => {
                 if let Some(told) = self.people.act(&mut self.chance, &self.api.store.snapshot()).await {
                     self.history.note(told);
@@ -156,13 +157,15 @@ impl Play {
             }
             Event::Node => self.node().await,
             Event::Crash => self.crash(),
+            Event::Ghost => self.haunt().await,
         }
     }
 
     async fn node(&mut self) {
         let names = self.kubelets.names();
         let Some(name) = self.chance.pick(&names).cloned() else { return };
-        if names.len() > 1 && self.chance.percent(20) {
+        // A volume of a node is gone with it, and so is the pod that needs it.
+        if names.len() > 1 && !self.people.use_volumes() && self.chance.percent(20) {
             self.kubelets.leave(&name).await;
             self.history.note(format!("node {name} is taken away"));
         } else if self.chance.percent(20) {
@@ -179,7 +182,28 @@ impl Play {
         self.history.note("the controllers die and start anew");
         // What the watch still has to tell is in what they read first.
         while self.watch.try_next().is_some() {}
-        self.brain = new_brain(&self.api, &self.clock, &self.kinds);
+        let brain = new_brain(&self.api, &self.clock, &self.kinds);
+        let dead = std::mem::replace(&mut self.brain, brain);
+        self.ghost = (dead.gate.waiting() > 0 && self.chance.percent(50)).then_some(dead);
+    }
+
+    /// A write of those who were given up arrives after all.
+    async fn haunt(&mut self) {
+        let Some(ghost) = &self.ghost else { return };
+        match ghost.gate.take(0) {
+            Some(asked) => {
+                self.history.note(format!("  {} {} of the dead ones arrives", asked.method, asked.path));
+                asked.meets(Fate::Pass);
+                for _ in 0..20 {
+                    tokio::task::yield_now().await;
+                }
+            }
+            None => self.ghost = None,
+        }
+    }
+
+    pub(crate) fn lay_ghosts(&mut self) {
+        self.ghost = None;
     }
 
     async fn grant(&mut self) {
@@ -189,10 +213,9 @@ impl Play {
         }
         let at = self.chance.below(waiting);
         let Some(asked) = self.brain.gate.take(at) else { return };
-        let is_event = asked.path.ends_with("/events");
         let dice = self.chance.below(100);
         let (fate, dies) = match dice {
-            _ if is_event => (Fate::Pass, false),
+            _ if asked.is_event() => (Fate::Pass, false),
             0..4 => (Fate::Lost, false),
             4..8 => (Fate::AnswerLost, false),
             8..11 => (Fate::Error(409), false),
@@ -213,38 +236,6 @@ impl Play {
         if dies {
             self.crash();
         }
-    }
-
-    /// Binds pods to nodes that seem fine: one, or all.
-    pub(crate) async fn bind(&mut self, all: bool) -> bool {
-        let store = self.api.store.snapshot();
-        let fine = |node: &Value| {
-            node["spec"]["taints"].is_null() && node["metadata"]["deletionTimestamp"].is_null()
-        };
-        let nodes: Vec<String> = values(&store, "/registry/nodes/")
-            .filter(fine)
-            .map(|node| node["metadata"]["name"].as_str().unwrap_or_default().to_owned())
-            .collect();
-        let loose =
-            |pod: &Value| pod["spec"]["nodeName"].is_null() && pod["metadata"]["deletionTimestamp"].is_null();
-        let mut bound = false;
-        for pod in values(&store, "/registry/pods/").filter(loose).collect::<Vec<_>>() {
-            let wanted = wanted_node(&pod).filter(|node| nodes.contains(node));
-            let Some(node) = wanted.or_else(|| self.chance.pick(&nodes).cloned()) else { break };
-            let name = pod["metadata"]["name"].as_str().unwrap_or_default();
-            let path = format!("/api/v1/namespaces/default/pods/{name}/binding");
-            let binding = json!({
-                "apiVersion": "v1", "kind": "Binding", "metadata": { "name": name },
-                "target": { "kind": "Node", "name": node },
-            });
-            let client = self.api.client(admin("scheduler"));
-            bound |= send(&client, "POST", &path, &binding).await.is_ok();
-            self.history.note(format!("pod {name} goes to {node}"));
-            if !all {
-                break;
-            }
-        }
-        bound
     }
 
     pub(crate) async fn advance(&mut self, by: Duration, heard: bool) {
@@ -282,12 +273,6 @@ fn said(fate: Fate) -> &'static str {
         Fate::Error(409) => ": conflict",
         Fate::Error(_) => ": refused for now",
     }
-}
-
-fn wanted_node(pod: &Value) -> Option<String> {
-    let terms = &pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
-    let term = &terms["nodeSelectorTerms"][0]["matchFields"][0]["values"][0];
-    term.as_str().map(str::to_owned)
 }
 
 fn values<'a>(store: &'a kedge_store::Snapshot, prefix: &'a str) -> impl Iterator<Item = Value> + 'a {

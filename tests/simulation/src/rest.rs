@@ -14,6 +14,7 @@ const LONG: Duration = Duration::from_secs(3_600);
 /// What keeps it from coming to rest, if anything does.
 pub(crate) async fn come_to_rest(play: &mut Play) -> Vec<String> {
     play.history.note("-- from here on nothing goes wrong --");
+    play.lay_ghosts();
     play.people.calm_down(&play.api.store.snapshot()).await;
     play.kubelets.all_speak();
     play.advance(Duration::from_secs(1), true).await;
@@ -59,7 +60,6 @@ async fn work(play: &mut Play) -> (bool, usize) {
             break;
         }
     }
-    play.bind(true).await;
     let due = play.kubelets.due(play.clock.now(), &play.api.store.snapshot());
     for (pod, step) in due {
         let told = play.kubelets.act(&pod, step).await;
@@ -88,7 +88,7 @@ async fn finish(play: &mut Play) {
         while let Some(asked) = play.brain.gate.take(0) {
             if asked.is_write() {
                 play.history.note(format!("  {} {}", asked.method, asked.path));
-                play.history.writes += 1;
+                play.history.writes += usize::from(!asked.is_event());
             }
             asked.meets(Fate::Pass);
         }
@@ -99,7 +99,6 @@ async fn finish(play: &mut Play) {
 /// Whoever looks at everything once more finds nothing to do.
 pub(crate) async fn one_more_turn(play: &mut Play) -> Vec<String> {
     play.history.note("-- one more turn of everybody --");
-    let before = play.api.store.revision();
     let store = play.api.store.snapshot();
     let all = store.range("/registry/", None).filter_map(|(_, entry)| Head::of(entry.bytes()));
     play.brain.wake_all(all.filter_map(|head| head.metadata.uid).collect());
@@ -107,10 +106,11 @@ pub(crate) async fn one_more_turn(play: &mut Play) -> Vec<String> {
     let now = play.clock.now();
     for desk in 0..play.brain.desks.len() {
         while let Some(told) = play.brain.begin(desk, now) {
-            let at = play.api.store.revision();
+            let at = play.history.writes;
             play.history.note(&told);
             finish(play).await;
-            if play.api.store.revision() != at {
+            // Who is asked again why something waits may say it again.
+            if play.history.writes != at {
                 wrong.push(format!("{told} and writes, although nothing is left to do"));
             }
             if wrong.len() > 5 {
@@ -118,6 +118,5 @@ pub(crate) async fn one_more_turn(play: &mut Play) -> Vec<String> {
             }
         }
     }
-    debug_assert!(wrong.is_empty() == (before == play.api.store.revision()), "somebody else wrote");
     wrong
 }

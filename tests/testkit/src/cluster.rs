@@ -8,9 +8,12 @@ use kedge_client::World;
 use kedge_clock::Clock;
 use kedge_engine::Engine;
 use kedge_registry::Options;
+use kedge_scheduler::Config;
 use kedge_scripted_nodes::{Machine, Node, Nodes, Script};
 use kube::Client;
-use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PropagationPolicy};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, PropagationPolicy,
+};
 use kube::core::GroupVersionKind;
 use serde_json::Value;
 use tokio::task::AbortHandle;
@@ -74,22 +77,32 @@ impl Cluster {
         let clock = Clock::manual(NOON.parse().expect("a time"));
         let api = Api::start(clock.clone(), Options::default()).await;
         let client = api.client(admin("system:kube-controller-manager"));
-        let engine = Engine::new(World::new(client.clone(), clock.clone()), client, clock.clone());
+        let world = World::new(client.clone(), clock.clone());
+        let engine = Engine::new(world.clone(), client, clock.clone());
         let mut joins = vec![kedge_controllers::join, kedge_jobs::join, kedge_volumes::join];
         if !setup.without_node_lifecycle {
             joins.push(kedge_nodes::join);
         }
         let engine = joins.into_iter().fold(engine, |engine, join| join(engine));
+        let scheduling = api.client(admin("system:kube-scheduler"));
+        let scheduler = kedge_scheduler::worker(world, scheduling, clock.clone(), &Config::default());
+        let engine = engine.with_worker(scheduler.expect("the usual scheduler works"));
         let engine = tokio::spawn(engine.run()).abort_handle();
         let heartbeat = setup.script.heartbeat;
         let kubelets = api.client(admin("system:nodes"));
         let nodes = Arc::new(Nodes::start(kubelets, clock.clone(), setup.script, setup.machines));
         nodes.beaten_since(clock.now()).await;
         let client = api.client(admin("somebody"));
-        tokio::spawn(bind(client.clone()));
         let world = World::new(client.clone(), clock.clone());
         let clock = Hands { clock, nodes: nodes.clone(), heartbeat };
-        Self { clock, client, api, world, nodes, engine }
+        let cluster = Self { clock, client, api, world, nodes, engine };
+        if setup.without_node_lifecycle {
+            // New nodes take no pods until somebody has looked at them, which nobody will.
+            for name in cluster.nodes.names() {
+                cluster.patch("Node", &name, serde_json::json!({ "spec": { "taints": null } })).await;
+            }
+        }
+        cluster
     }
 
     pub fn node(&self, name: &str) -> Node<'_> {
@@ -133,6 +146,20 @@ impl Cluster {
         deleted.unwrap_or_else(|error| panic!("cannot delete {kind} {name}: {error}"));
     }
 
+    /// Evicts a pod of namespace `default`; whether that was allowed.
+    pub async fn evict(&self, pod: &str) -> bool {
+        let eviction = serde_json::json!({
+            "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": pod, "namespace": "default" },
+        });
+        let api = self.of_kind("Pod");
+        match api.create_subresource::<Value, Value>("eviction", pod, &PostParams::default(), &eviction).await
+        {
+            Ok(_) => true,
+            Err(kube::Error::Api(status)) if status.code == 429 => false,
+            Err(error) => panic!("cannot evict {pod}: {error}"),
+        }
+    }
+
     /// Objects of a kind in namespace `default`, or of a kind that has none.
     pub fn of_kind(&self, kind: &str) -> kube::Api<DynamicObject> {
         let groups = BTreeMap::from([
@@ -140,6 +167,7 @@ impl Cluster {
             ("ReplicaSet", "apps/v1"),
             ("StatefulSet", "apps/v1"),
             ("DaemonSet", "apps/v1"),
+            ("EndpointSlice", "discovery.k8s.io/v1"),
             ("Job", "batch/v1"),
             ("CronJob", "batch/v1"),
             ("PodDisruptionBudget", "policy/v1"),
@@ -167,9 +195,13 @@ impl Cluster {
         (api, text(&meta["name"]))
     }
 
+    fn look(&self) -> Look {
+        Look::new(self.world.clone(), self.clock.clock.clone())
+    }
+
     /// Waits until something holds, bounded, and says what was still untrue if it never does.
     pub async fn until(&self, what: &str, holds: impl Fn(&Look) -> bool) {
-        let look = Look::new(self.world.clone(), self.clock.clock.clone());
+        let look = self.look();
         let started = Instant::now();
         while !look.agrees(&holds) {
             assert!(started.elapsed() < PATIENCE, "still untrue: {what}\n{look}");
@@ -180,7 +212,7 @@ impl Cluster {
 
     /// Lets everything happen that is going to happen by itself now, and says whether something held all the while.
     pub async fn meanwhile(&self, what: &str, holds: impl Fn(&Look) -> bool) {
-        let look = Look::new(self.world.clone(), self.clock.clock.clone());
+        let look = self.look();
         self.until(what, &holds).await;
         let mut quiet_since = (self.api.store.revision(), Instant::now());
         while quiet_since.1.elapsed() < Duration::from_millis(100) {
@@ -191,32 +223,5 @@ impl Cluster {
                 quiet_since = (self.api.store.revision(), Instant::now());
             }
         }
-    }
-}
-
-async fn bind(client: Client) {
-    use k8s_openapi::api::core::v1::{Node, Pod};
-    let pods = kube::Api::<Pod>::all(client.clone());
-    let mut turn = 0;
-    loop {
-        let list = pods.list(&kube::api::ListParams::default().fields("spec.nodeName=")).await;
-        let nodes = kube::Api::<Node>::all(client.clone()).list(&Default::default()).await;
-        let (Ok(list), Ok(nodes)) = (list, nodes) else { continue };
-        let fine: Vec<_> =
-            nodes.items.iter().filter(|n| n.spec.as_ref().is_none_or(|s| s.taints.is_none())).collect();
-        for pod in list.items {
-            if fine.is_empty() {
-                continue;
-            }
-            turn += 1;
-            let node = fine[turn % fine.len()].metadata.name.clone().unwrap();
-            let ns = pod.metadata.namespace.clone().unwrap();
-            let name = pod.metadata.name.clone().unwrap();
-            let body = serde_json::json!({"apiVersion":"v1","kind":"Binding","metadata":{"name":name},"target":{"kind":"Node","name":node}});
-            let api = kube::Api::<Pod>::namespaced(client.clone(), &ns);
-            let _ =
-                api.create_subresource::<Value, Value>("binding", &name, &Default::default(), &body).await;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -22,6 +22,10 @@ pub struct Look {
 
 impl Look {
     pub(crate) fn new(world: World, clock: Clock) -> Self {
+        // What is shown to those who wait in vain has to be watched from the beginning.
+        world.watch::<Pod>().watch::<Node>().watch::<Event>();
+        world.watch::<Deployment>().watch::<ReplicaSet>().watch::<StatefulSet>().watch::<DaemonSet>();
+        world.watch::<Job>();
         Self { world, clock, missing: Cell::new(false) }
     }
 

@@ -10,6 +10,7 @@ mod history;
 mod invariants;
 mod kinds;
 mod kubelets;
+mod never;
 mod people;
 mod play;
 mod rest;

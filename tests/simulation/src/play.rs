@@ -15,6 +15,7 @@ use crate::gate::Fate;
 use crate::history::{Failure, History};
 use crate::kinds::{self, Kind};
 use crate::kubelets::Kubelets;
+use crate::never::Never;
 use crate::people::People;
 use crate::{invariants, rest};
 
@@ -34,6 +35,7 @@ pub(crate) struct Play {
     pub(crate) history: History,
     kinds: Arc<Vec<Kind>>,
     watch: Watch,
+    never: Never,
 }
 
 #[derive(Clone, Copy)]
@@ -66,6 +68,7 @@ impl Play {
         let mut play = Self::new(seed).await;
         play.chaos().await;
         let mut wrong = rest::come_to_rest(&mut play).await;
+        wrong.append(&mut play.never.happened);
         if wrong.is_empty() {
             wrong = invariants::broken(&play.api.store.snapshot());
         }
@@ -98,7 +101,19 @@ impl Play {
         let people = People::new(client, &mut chance);
         let mut history = History::default();
         history.at(clock.now());
-        Self { chance, clock, api, brain, ghost: None, kubelets, people, history, kinds, watch }
+        Self {
+            chance,
+            clock,
+            api,
+            brain,
+            ghost: None,
+            kubelets,
+            people,
+            history,
+            kinds,
+            watch,
+            never: Never::default(),
+        }
     }
 
     async fn chaos(&mut self) {
@@ -181,10 +196,20 @@ impl Play {
     fn crash(&mut self) {
         self.history.note("the controllers die and start anew");
         // What the watch still has to tell is in what they read first.
-        while self.watch.try_next().is_some() {}
+        self.learn();
         let brain = new_brain(&self.api, &self.clock, &self.kinds);
         let dead = std::mem::replace(&mut self.brain, brain);
         self.ghost = (dead.gate.waiting() > 0 && self.chance.percent(50)).then_some(dead);
+    }
+
+    /// What was stored since the last time is on its way to the controllers.
+    fn learn(&mut self) {
+        let store = self.api.store.snapshot();
+        while let Some(event) = self.watch.try_next() {
+            let event = event.expect("the store can be watched");
+            self.never.saw(&event, &store);
+            self.brain.happened(&event);
+        }
     }
 
     /// A write of those who were given up arrives after all.
@@ -197,6 +222,8 @@ impl Play {
                 for _ in 0..20 {
                     tokio::task::yield_now().await;
                 }
+                // Two who don't know of each other may make one too many.
+                self.never.forgive();
             }
             None => self.ghost = None,
         }
@@ -256,9 +283,7 @@ impl Play {
             quiet = if self.brain.is_parked() && now == waiting { quiet + 1 } else { 0 };
             waiting = now;
         }
-        while let Some(event) = self.watch.try_next() {
-            self.brain.happened(&event.expect("the store can be watched"));
-        }
+        self.learn();
         for told in self.brain.settle(self.clock.now()).await {
             self.history.note(told);
         }

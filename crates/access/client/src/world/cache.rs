@@ -148,9 +148,10 @@ impl<K: Watched> Cache<K> {
         self.listeners.tell(&Seen::new(&K::kind(&()), key, before, now));
     }
 
-    fn meets(&self, wait: &Wait) -> bool {
+    /// `seen` is handed in: whoever waits holds it, and asking for it twice at once would wait for a writer who waits for us.
+    fn meets(&self, wait: &Wait, seen: Option<Revision>) -> bool {
         match &wait.what {
-            Until::Seen(revision) => self.seen() >= Some(*revision),
+            Until::Seen(revision) => seen >= Some(*revision),
             Until::Leaving { key, uid } => self.store.read().get(key).is_none_or(|object| {
                 object.meta().uid.as_ref() != Some(uid) || object.meta().deletion_timestamp.is_some()
             }),
@@ -231,12 +232,12 @@ impl<K: Watched> Progress for Cache<K> {
     }
 
     fn is_met(&self, wait: &Wait) -> bool {
-        self.meets(wait)
+        self.meets(wait, self.seen())
     }
 
     fn until<'a>(&'a self, wait: &'a Wait) -> BoxFuture<'a, ()> {
         // The sender lives in this cache, so waiting can't fail.
-        async move { drop(self.seen.subscribe().wait_for(|_| self.meets(wait)).await) }.boxed()
+        async move { drop(self.seen.subscribe().wait_for(|seen| self.meets(wait, *seen)).await) }.boxed()
     }
 
     fn seen_at_least(&self, revision: Revision) -> BoxFuture<'_, ()> {

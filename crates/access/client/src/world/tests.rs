@@ -203,3 +203,36 @@ async fn a_kind_is_watched_once_and_no_longer_than_the_world() {
     drop(also);
     settle(0).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn waiting_for_a_write_and_watching_never_wait_for_each_other() {
+    let world = World::by_hand();
+    let cache = world.feed::<ConfigMap>();
+    let last = 20_000;
+    let wait =
+        |revision| crate::Wait { kind: "ConfigMap".into(), what: crate::Until::Seen(Revision(revision)) };
+    let waiters: Vec<_> = (0..8)
+        .map(|_| {
+            let (world, wait) = (world.clone(), wait(last));
+            tokio::spawn(async move { world.catch_up(&wait).await })
+        })
+        .collect();
+    let moving =
+        std::thread::spawn(move || (1..=last).for_each(|revision| cache.progress(Revision(revision))));
+    let all = async {
+        for waiter in waiters {
+            waiter.await.unwrap();
+        }
+    };
+    // A server that has come to a standstill cannot even notice that the time is over, so somebody else does.
+    let (tell, told) = std::sync::mpsc::channel::<()>();
+    std::thread::spawn(move || {
+        let limit = std::time::Duration::from_secs(60);
+        if told.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+            std::process::abort();
+        }
+    });
+    all.await;
+    moving.join().unwrap();
+    tell.send(()).unwrap();
+}

@@ -208,13 +208,17 @@ async fn a_kind_is_watched_once_and_no_longer_than_the_world() {
 async fn waiting_for_a_write_and_watching_never_wait_for_each_other() {
     let world = World::by_hand();
     let cache = world.feed::<ConfigMap>();
-    let last = 20_000;
+    let last = 200_000;
     let wait =
         |revision| crate::Wait { kind: "ConfigMap".into(), what: crate::Until::Seen(Revision(revision)) };
-    let waiters: Vec<_> = (0..8)
+    let waiters: Vec<_> = (0..4)
         .map(|_| {
-            let (world, wait) = (world.clone(), wait(last));
-            tokio::spawn(async move { world.catch_up(&wait).await })
+            let world = world.clone();
+            tokio::spawn(async move {
+                for revision in 1..=last {
+                    world.catch_up(&wait(revision)).await;
+                }
+            })
         })
         .collect();
     let moving =

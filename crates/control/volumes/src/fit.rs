@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kedge_children::names::Hash;
 use kedge_engine::Key;
 use kedge_kinds::quantity::Quantity;
 use kube::core::{Selector, SelectorExt};
@@ -66,7 +67,18 @@ pub(crate) fn best(
             && selector.matches(&labels)
             && classes::of_volume(volume) == classes::of_claim(claim)
     });
-    free.min_by_key(|volume| (access(volume).len(), size(volume), volume.metadata.name.clone()))
+    // Claims that come together would all take the first of many equal volumes, and all but one in vain.
+    free.min_by_key(|volume| (access(volume).len(), size(volume), lot(claim, volume)))
+}
+
+/// Where a volume stands among its equals, for this claim.
+fn lot(claim: &PersistentVolumeClaim, volume: &PersistentVolume) -> u64 {
+    let mut hash = Hash::new();
+    [&claim.metadata.uid, &volume.metadata.name]
+        .into_iter()
+        .flatten()
+        .for_each(|part| hash.add(part.as_bytes()));
+    hash.value()
 }
 
 /// The volume names the claim, by its uid where it knows it.
@@ -80,6 +92,13 @@ pub(crate) fn is_reserved(volume: &PersistentVolume, claim: &PersistentVolumeCla
 
 pub(crate) fn claim_ref(volume: &PersistentVolume) -> Option<&k8s_openapi::api::core::v1::ObjectReference> {
     volume.spec.as_ref()?.claim_ref.as_ref()
+}
+
+/// The volume names the claim of this place, whichever it is.
+pub(crate) fn names(volume: &PersistentVolume, key: &Key) -> bool {
+    claim_ref(volume).is_some_and(|reference| {
+        reference.name.as_ref() == Some(&key.name) && reference.namespace.as_ref() == Some(&key.namespace)
+    })
 }
 
 /// The claim that a volume names.

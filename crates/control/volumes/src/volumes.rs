@@ -39,7 +39,7 @@ impl Decide for Volumes {
         let mut keys: Vec<Key> = before.into_iter().chain(now).map(|name| Key::new("", name)).collect();
         // A volume may name a claim that names another or none; that matters when the claim is settled or gone.
         let volumes = world.cache::<PersistentVolume>().map(|cache| cache.all()).unwrap_or_default();
-        let naming = volumes.iter().filter(|volume| fit::claim_key(volume).as_ref() == Some(seen.key));
+        let naming = volumes.iter().filter(|volume| fit::names(volume, seen.key));
         keys.extend(naming.map(|volume| Key::of(&**volume)));
         keys.dedup();
         keys

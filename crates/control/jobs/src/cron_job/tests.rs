@@ -1,3 +1,4 @@
+use k8s_openapi::api::batch::v1::CronJobStatus;
 use kedge_children::testing::{hold, noon, object, status, summary};
 use serde_json::{Value, json};
 

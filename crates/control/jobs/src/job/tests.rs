@@ -4,6 +4,7 @@ use kedge_children::testing::summary;
 use serde_json::{Value, json};
 
 use self::stage::{Stage, job};
+use super::tracked::Tracked;
 use super::*;
 
 /// A stage on which everything that can be done has been.

@@ -20,8 +20,11 @@ pub(super) fn steps(set: &DaemonSet, nodes: &Nodes, version: &Version, now: Time
     }
 }
 
-/// The new and the old pod of a node; nothing if there are several of one sort, which have to be sorted out first.
-fn pair<'a>(spot: &'a Spot, version: &Version) -> Option<(Option<&'a Arc<Pod>>, Option<&'a Arc<Pod>>)> {
+/// The new and the old pod of a node.
+type Pair<'a> = (Option<&'a Arc<Pod>>, Option<&'a Arc<Pod>>);
+
+/// Nothing if there are several of one sort, which have to be sorted out first.
+fn pair<'a>(spot: &'a Spot, version: &Version) -> Option<Pair<'a>> {
     let (new, old): (Vec<&Arc<Pod>>, Vec<&Arc<Pod>>) = spot.staying().partition(|pod| version.is_of(pod));
     (new.len() <= 1 && old.len() <= 1).then(|| (new.first().copied(), old.first().copied()))
 }

@@ -64,7 +64,12 @@ macro_rules! alike {
                 message: Some(message.to_owned()),
                 last_transition_time: conditions::at(now),
             };
-            conditions::set(&mut self.status.get_or_insert_default().conditions, condition);
+            let conditions = &mut self.status.get_or_insert_default().conditions;
+            // The same failure again may be told in other words, such as another pod's name. That is no news.
+            let same = |one: &$Condition| one.type_ == FAILURE && one.reason == condition.reason;
+            if !conditions.iter().flatten().any(same) {
+                conditions::set(conditions, condition);
+            }
         }
 
         fn recover(&mut self) {

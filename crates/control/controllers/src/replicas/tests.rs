@@ -158,12 +158,14 @@ fn the_same_situation_gives_the_same_names() {
 fn a_refusal_is_said_and_kept() {
     let action = planned(&set(1), vec![]).actions.into_iter().find(Action::is_creation).unwrap();
     let refusal = Refusal { action, code: 403, reason: "Forbidden".into(), message: "exceeded quota".into() };
-    let actions = ReplicaSets.refused(&set(1), &[refusal], noon());
+    let actions = ReplicaSets.refused(&set(1), std::slice::from_ref(&refusal), noon());
     let plan = Plan::from(actions.clone());
     assert_eq!(status(&plan)["conditions"][0]["reason"], "FailedCreate");
     assert_eq!(actions[1].to_string(), "Warning FailedCreate: Error creating: exceeded quota");
     let mut failed = set(1);
     failed.status = Some(serde_json::from_value(status(&plan)).unwrap());
+    let again = Refusal { message: "exceeded quota by another pod".into(), ..refusal };
+    assert_eq!(ReplicaSets.refused(&failed, &[again], noon()).len(), 1, "an event and no write");
     let plan = planned(&failed, vec![ready("a")]);
     assert!(status(&plan)["conditions"].is_null(), "the failure is over");
     assert!(plan.actions.iter().any(|action| action.to_string().contains("\"conditions\":null")), "{plan:?}");

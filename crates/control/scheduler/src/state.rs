@@ -45,11 +45,11 @@ impl State {
         self.profiles.iter().find(|profile| profile.scheduler == pod.scheduler)
     }
 
-    /// Returns whether somebody's turn has come nearer.
-    pub(crate) fn saw(&mut self, seen: &Seen<'_>, now: Timestamp) -> bool {
+    /// `pod` is what was seen, if it was a pod. Returns whether somebody's turn has come nearer.
+    pub(crate) fn saw(&mut self, seen: &Seen<'_>, pod: Option<PodView>, now: Timestamp) -> bool {
         if seen.is::<Pod>() {
             let before = seen.before::<Pod>().and_then(|pod| pod.metadata.uid.as_deref());
-            return self.saw_pod(before, seen.now::<Pod>(), now);
+            return self.saw_pod(before, pod, now);
         }
         if seen.is::<NodeObject>() {
             return match seen.now::<NodeObject>() {
@@ -101,8 +101,7 @@ impl State {
     }
 
     /// `before` is the uid of what was there under this name.
-    pub(crate) fn saw_pod(&mut self, before: Option<&str>, pod: Option<&Pod>, now: Timestamp) -> bool {
-        let view = pod.map(PodView::of);
+    pub(crate) fn saw_pod(&mut self, before: Option<&str>, view: Option<PodView>, now: Timestamp) -> bool {
         let mut woken = false;
         if let Some(uid) = before.filter(|uid| view.as_ref().is_none_or(|view| view.uid != **uid)) {
             woken |= self.remove_pod(uid, now);
@@ -126,7 +125,7 @@ impl State {
         self.assumed.remove(&pod.uid);
         self.queue.rest(&pod.uid);
         let shown = shown.filter(|shown| shown.metadata.uid.as_deref() == Some(&pod.uid));
-        self.saw_pod(Some(&pod.uid), shown, now);
+        self.saw_pod(Some(&pod.uid), shown.map(PodView::of), now);
     }
 
     /// Room is being made for a pod, or no longer, before the watch shows it.
@@ -204,3 +203,6 @@ fn wake(queue: &mut Queue, profiles: &[Profile], change: &Change<'_>, now: Times
 fn differs(before: &PodView, now: &PodView) -> bool {
     before.labels != now.labels || before.requests != now.requests || before.leaving != now.leaving
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,7 +19,7 @@ use k8s_openapi::api::storage::v1::{CSIDriver, CSINode, CSIStorageCapacity, Stor
 use kedge_client::Client;
 use kedge_clock::Clock;
 use kedge_engine::{Action, Carrier, Key, Next, Outcome, Seen, Severity, Wait, Wake, Worker, World};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -114,15 +114,18 @@ impl Scheduler {
 impl Desk {
     /// Decides about the next pods; says whether there are more.
     fn plan(&self) -> (Vec<Job>, bool) {
-        let mut state = self.state.lock();
         let mut jobs = Vec::new();
         for _ in 0..BATCH {
-            match plan::next(&mut state, self.seed, &self.metrics, &self.clock) {
+            let mut state = self.state.lock();
+            let next = plan::next(&mut state, self.seed, &self.metrics, &self.clock);
+            // Whoever waits here holds up a watch, and with it a thread.
+            MutexGuard::unlock_fair(state);
+            match next {
                 Some(job) => jobs.extend(job),
                 None => return (jobs, false),
             }
         }
-        (jobs, state.queue.has_active())
+        (jobs, self.state.lock().queue.has_active())
     }
 
     async fn carry_out(&self, jobs: Vec<Job>) -> Vec<Wait> {
@@ -268,7 +271,8 @@ impl Worker for Scheduler {
     }
 
     fn wakes(&self, seen: &Seen<'_>, _world: &World) -> Vec<Key> {
-        let woken = self.desk.state.lock().saw(seen, self.desk.clock.now());
+        let pod = seen.now::<Pod>().map(PodView::of);
+        let woken = self.desk.state.lock().saw(seen, pod, self.desk.clock.now());
         if woken { vec![everybody()] } else { Vec::new() }
     }
 

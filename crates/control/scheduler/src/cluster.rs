@@ -116,13 +116,13 @@ impl Cluster {
         topology
     }
 
-    /// The different terms that pods on nodes carry, with how many pods of each slot do.
-    pub fn carriers(&self, carried: Carried) -> impl Iterator<Item = (&Term, &BTreeMap<usize, u32>)> {
-        self.carriers.of(carried)
+    /// The different terms that pods on nodes carry and that may mean this pod, with how many pods of each slot do.
+    pub fn carriers(&self, pod: &PodView) -> impl Iterator<Item = (Carried, &Term, &BTreeMap<usize, u32>)> {
+        self.carriers.met_by(&pod.labels)
     }
 
-    /// The same for terms of every sort.
-    pub fn all_carriers(&self) -> impl Iterator<Item = (Carried, &Term, &BTreeMap<usize, u32>)> {
+    #[cfg(test)]
+    pub(crate) fn all_carriers(&self) -> impl Iterator<Item = (Carried, &Term, &BTreeMap<usize, u32>)> {
         self.carriers.all()
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::pod::PodView;
-use crate::select::Labels;
+use crate::select::{Labels, Selector, Test};
 use crate::term::{Group, Namespaces, Term};
 
 /// How many numbers are remembered for all groups together: 16 MB. What is forgotten is counted again when it is asked for.
@@ -157,41 +157,86 @@ fn room(counts: &mut Vec<u32>, slot: usize) -> &mut u32 {
     &mut counts[slot]
 }
 
-/// Which terms the pods on nodes carry, and how many pods of each node do.
+/// Which terms the pods on nodes carry, and how many pods of each node do. Terms that mean only pods with a certain label are
+/// kept under it, so that a pod meets the few that may mean it.
 #[derive(Default)]
-pub(super) struct Carriers(HashMap<Carried, HashMap<Term, BTreeMap<usize, u32>>>);
+pub(super) struct Carriers {
+    /// By the label's name and value.
+    labelled: HashMap<String, HashMap<String, Terms>>,
+    others: Terms,
+}
+
+type Terms = HashMap<Carried, HashMap<Term, BTreeMap<usize, u32>>>;
 
 impl Carriers {
     pub(super) fn count(&mut self, pod: &PodView, slot: usize, comes: bool) {
         for (carried, term) in carried_by(pod) {
-            let terms = self.0.entry(carried).or_default();
-            if comes {
-                if let Some(slots) = terms.get_mut(term) {
-                    *slots.entry(slot).or_default() += 1;
-                } else {
-                    terms.insert(term.clone(), [(slot, 1)].into());
+            let terms = match certain_label(&term.who.selector) {
+                Some((name, value)) => {
+                    self.labelled.entry(name.to_owned()).or_default().entry(value.to_owned()).or_default()
                 }
-            } else if let Some(slots) = terms.get_mut(term) {
-                if let Some(count) = slots.get_mut(&slot) {
-                    *count -= 1;
-                    if *count == 0 {
-                        slots.remove(&slot);
-                    }
-                }
-                if slots.is_empty() {
-                    terms.remove(term);
-                }
+                None => &mut self.others,
+            };
+            count_term(terms, carried, term, slot, comes);
+            if terms.is_empty()
+                && let Some((name, value)) = certain_label(&term.who.selector)
+                && let Some(values) = self.labelled.get_mut(name)
+            {
+                values.remove(value);
             }
         }
-        self.0.retain(|_, terms| !terms.is_empty());
     }
 
+    /// Those that may mean a pod with these labels.
+    pub(super) fn met_by(
+        &self,
+        labels: &Labels,
+    ) -> impl Iterator<Item = (Carried, &Term, &BTreeMap<usize, u32>)> {
+        let labelled = labels.iter().filter_map(|(name, value)| self.labelled.get(name)?.get(value));
+        std::iter::once(&self.others).chain(labelled).flat_map(each_term)
+    }
+
+    #[cfg(test)]
     pub(super) fn all(&self) -> impl Iterator<Item = (Carried, &Term, &BTreeMap<usize, u32>)> {
-        self.0.iter().flat_map(|(carried, terms)| terms.iter().map(|(term, slots)| (*carried, term, slots)))
+        let labelled = self.labelled.values().flat_map(HashMap::values);
+        std::iter::once(&self.others).chain(labelled).flat_map(each_term)
     }
+}
 
-    pub(super) fn of(&self, carried: Carried) -> impl Iterator<Item = (&Term, &BTreeMap<usize, u32>)> {
-        self.0.get(&carried).into_iter().flatten()
+fn each_term(terms: &Terms) -> impl Iterator<Item = (Carried, &Term, &BTreeMap<usize, u32>)> {
+    terms.iter().flat_map(|(carried, terms)| terms.iter().map(|(term, slots)| (*carried, term, slots)))
+}
+
+/// A label that every pod has which is selected.
+fn certain_label(selector: &Selector) -> Option<(&str, &str)> {
+    let Selector::All(requirements) = selector else { return None };
+    requirements.iter().find_map(|requirement| match &requirement.test {
+        Test::In(values) if values.len() == 1 => Some((&*requirement.key, &**values.first()?)),
+        _ => None,
+    })
+}
+
+fn count_term(all: &mut Terms, carried: Carried, term: &Term, slot: usize, comes: bool) {
+    let terms = all.entry(carried).or_default();
+    if comes {
+        if let Some(slots) = terms.get_mut(term) {
+            *slots.entry(slot).or_default() += 1;
+        } else {
+            terms.insert(term.clone(), [(slot, 1)].into());
+        }
+    } else if let Some(slots) = terms.get_mut(term) {
+        if let Some(count) = slots.get_mut(&slot) {
+            *count -= 1;
+            if *count == 0 {
+                slots.remove(&slot);
+            }
+        }
+        if slots.is_empty() {
+            terms.remove(term);
+        }
+    }
+    if terms.is_empty() {
+        all.remove(&carried);
     }
 }
 

@@ -10,7 +10,7 @@ use super::*;
 use crate::node::NodeFacts;
 use crate::plugins::testing::{node, pod, rejected, scores};
 use crate::plugins::{Parts, make};
-use crate::select::{Requirement, Selector};
+use crate::select::Requirement;
 use crate::term::Who;
 
 const ZONE: &str = "topology.kubernetes.io/zone";
@@ -253,6 +253,11 @@ proptest! {
             prop_assert_eq!(counted(&cluster, &group), counted_anew(&cluster, &group), "{:?}", group);
         }
         prop_assert_eq!(carried(&cluster), carried(&plain.built_in_one_go()));
+        for probe in probes() {
+            let means = |term: &Term| term.who.matches(&probe, cluster.namespaces());
+            let met = cluster.carriers(&probe).filter(|(_, term, _)| means(term)).count();
+            prop_assert_eq!(met, cluster.all_carriers().filter(|(_, term, _)| means(term)).count(), "{:?}", probe.key);
+        }
     }
 
     #[test]

@@ -19,8 +19,8 @@ impl Filter for InterPodAffinity {
     ) -> Result<Box<dyn PreparedFilter + 'a>, Whole> {
         let namespaces = cluster.namespaces();
         let mut repelling = Sums::default();
-        let repel = |(term, _): &(&Term, _)| term.who.matches(pod, namespaces);
-        for (term, slots) in cluster.carriers(Carried::AntiAffinity).filter(repel) {
+        let required = cluster.carriers(pod).filter(|(carried, ..)| *carried == Carried::AntiAffinity);
+        for (_, term, slots) in required.filter(|(_, term, _)| term.who.matches(pod, namespaces)) {
             let sum = repelling.of(&term.topology_key, cluster);
             slots.iter().for_each(|(slot, pods)| sum.add(*slot, i64::from(*pods)));
         }

@@ -29,7 +29,7 @@ impl Score for InterPodAffinity {
             let counts = cluster.matching(&Group::of(term.who.clone()));
             sums.of(&term.topology_key, cluster).add_all(&counts, weight);
         }
-        for (carried, term, slots) in cluster.all_carriers() {
+        for (carried, term, slots) in cluster.carriers(pod) {
             let weight = match carried {
                 Carried::Affinity => self.hard_weight,
                 Carried::AntiAffinity => continue,

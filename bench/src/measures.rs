@@ -3,6 +3,7 @@
 
 mod lists;
 mod objects;
+mod scheduling;
 mod watches;
 
 use bytes::Bytes;
@@ -13,6 +14,8 @@ use crate::connect::Connection;
 use crate::kubeconfig::Target;
 use crate::report::Line;
 use crate::{BenchError, Size};
+
+pub(crate) use self::scheduling::Load;
 
 pub(crate) const NAMESPACE: &str = "/api/v1/namespaces/kedge-bench";
 
@@ -40,6 +43,10 @@ pub(crate) enum Measure {
     DeletePods,
     /// Delete the ConfigMaps one by one
     DeleteConfigmaps,
+    /// 5,000 pods get their nodes, of 200 that are registered for it
+    BindPods,
+    /// The same on 5,000 nodes, with spread constraints and anti-affinity
+    BindPickyPods,
 }
 
 impl Measure {
@@ -71,6 +78,8 @@ impl Api {
             Measure::WatchLatency => self.watch_latency(100, 50, 500).await,
             Measure::DeletePods => self.delete("pods", "pod").await,
             Measure::DeleteConfigmaps => self.delete("configmaps", "config").await,
+            Measure::BindPods => self.bind(Load::PLAIN).await,
+            Measure::BindPickyPods => self.bind(Load::PICKY).await,
         }
     }
 

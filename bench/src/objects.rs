@@ -27,6 +27,8 @@ pub(crate) fn pod(name: &str) -> Bytes {
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": name, "labels": {"app": "web", "tier": "front"}, "annotations": {"note": "y".repeat(300)}},
         "spec": {
+            // Nobody's: where no node is, a scheduler would write as much about each pod as is measured here.
+            "schedulerName": "kedge-bench",
             "containers": [container("web")],
             "volumes": [{"name": "settings", "emptyDir": {}}],
             "tolerations": [{"key": "node.example/edge", "operator": "Exists", "effect": "NoSchedule"}],

@@ -5,6 +5,7 @@ mod access;
 mod control;
 mod definitions;
 mod quota;
+mod scheduling;
 mod server;
 mod webhooks;
 mod wire;
@@ -44,6 +45,7 @@ pub(crate) async fn run(programs: &Programs) -> Result<(), BenchError> {
     quota::leases(programs, folder.path(), &mut table).await?;
     control::control(programs, folder.path(), scale, &mut table).await?;
     reads_and_watches(programs, folder.path(), scale, &mut table).await?;
+    scheduling::scheduling(programs, folder.path(), scale, &mut table).await?;
     growth(programs, folder.path(), 100_000 / scale, &mut table).await?;
     table.print();
     Ok(())

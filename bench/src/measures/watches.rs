@@ -125,7 +125,7 @@ impl Api {
 }
 
 /// A name that no run before has used.
-fn fresh(name: &str) -> String {
+pub(super) fn fresh(name: &str) -> String {
     static RUNS: AtomicUsize = AtomicUsize::new(0);
     format!("{name}-{}-{}", std::process::id(), RUNS.fetch_add(1, Ordering::Relaxed))
 }

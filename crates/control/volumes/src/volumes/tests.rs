@@ -26,7 +26,8 @@ fn a_volume_is_what_its_claim_makes_of_it() {
     let naming = |name: &str| Some(claim("c", "1Gi", |claim| claim["spec"]["volumeName"] = name.into()));
     let other = || Some(claim("c", "1Gi", |claim| claim["metadata"]["uid"] = "new".into()));
     let block = || Some(claim("c", "1Gi", |claim| claim["spec"]["volumeMode"] = "Block".into()));
-    let mut cases: Vec<(&str, Value, &str, Option<PersistentVolumeClaim>, &str, &str, &str)> = vec![
+    let both = "Warning VolumeMismatch, Warning VolumeMismatch";
+    for (case, reference, phase, claim, status, changes, notes) in [
         ("nobody's", Value::Null, "Pending", None, "Available", "", ""),
         ("reserved", json!({"namespace": "n", "name": "c"}), "Pending", waiting(), "Available", "", ""),
         ("half tied", tied("uid-c"), "Available", waiting(), "", "", ""),
@@ -35,17 +36,8 @@ fn a_volume_is_what_its_claim_makes_of_it() {
         ("its claim was made anew", tied("uid-c"), "Bound", other(), "Released", "", ""),
         ("its claim went elsewhere", tied("uid-c"), "Bound", naming("w"), "", "~PersistentVolume/v", ""),
         ("kept", tied("uid-c"), "Released", None, "", "", ""),
-    ];
-    cases.push((
-        "of another mode",
-        tied("uid-c"),
-        "Available",
-        block(),
-        "",
-        "",
-        "Warning VolumeMismatch, Warning VolumeMismatch",
-    ));
-    for (case, reference, phase, claim, status, changes, notes) in cases {
+        ("of another mode", tied("uid-c"), "Available", block(), "", "", both),
+    ] {
         let volume = volume("v", "1Gi", |volume| {
             volume["spec"]["claimRef"] = reference;
             volume["status"]["phase"] = phase.into();

@@ -4,6 +4,7 @@
 mod access;
 mod control;
 mod definitions;
+mod growth;
 mod quota;
 mod scheduling;
 mod server;
@@ -46,7 +47,7 @@ pub(crate) async fn run(programs: &Programs) -> Result<(), BenchError> {
     control::control(programs, folder.path(), scale, &mut table).await?;
     reads_and_watches(programs, folder.path(), scale, &mut table).await?;
     scheduling::scheduling(programs, folder.path(), scale, &mut table).await?;
-    growth(programs, folder.path(), 100_000 / scale, &mut table).await?;
+    growth::growth(programs, folder.path(), 100_000 / scale, &mut table).await?;
     table.print();
     Ok(())
 }
@@ -176,63 +177,6 @@ async fn reads_and_watches(
         floor_server.stop().await;
         server.stop().await;
     }
-    Ok(())
-}
-
-/// The same write at the beginning and with many objects; writes beside lists; start with a full store.
-async fn growth(
-    programs: &Programs,
-    folder: &Path,
-    objects: usize,
-    table: &mut Table,
-) -> Result<(), BenchError> {
-    report::note(&format!("growth to {objects} objects…"));
-    let data = fresh(folder, "growth")?;
-    let server = Server::kedge(&programs.kedge, &data).await?;
-    let step = objects / 20;
-    let size = Size { connections: CONNECTIONS, count: step, bytes: 1024 };
-    let api = Api { target: server.target()?, size, server: Some(server.pid) };
-    api.make_namespace().await?;
-    let mut costs = Vec::new();
-    for at in 0..20 {
-        let line = api.config_maps_from("create-configmap", at * step).await?;
-        costs.push(line.server_cpu_us_per_op.unwrap_or(0.0));
-    }
-    // One step in several pays for cutting the log short, so each end is judged by many steps.
-    let ratio = median(&mut costs[13..].to_vec()) / median(&mut costs[..7].to_vec());
-    table.at_most(&format!("CPU per create at {objects} objects ÷ at the start"), ratio, "×", 1.2);
-
-    let mut lists = Vec::new();
-    for _ in 0..10 {
-        let target = api.target.clone();
-        lists.push(tokio::spawn(async move {
-            let mut connection = Connection::open(&target).await?;
-            connection.drain(Method::GET, "/api/v1/configmaps", "", Bytes::new()).await
-        }));
-    }
-    // The log is cut short whenever it has grown by as much as is stored, so rewriting everything once and a bit more
-    // makes sure that this happens meanwhile.
-    let beside = Api { size: Size { connections: 8, count: objects * 6 / 5, bytes: 1024 }, ..api.clone() };
-    let line = named("kedge", beside.config_map_updates("update-beside-10-lists", objects).await?);
-    for list in lists {
-        list.await??;
-    }
-    table.at_most(
-        "update p99 beside ten full lists and a compaction",
-        line.p99_ms.unwrap_or(f64::MAX),
-        "ms",
-        50.0,
-    );
-    server.stop().await;
-
-    let again = Server::kedge(&programs.kedge, &data).await?;
-    table.at_most(
-        &format!("start to /readyz with {objects} objects"),
-        again.took.as_secs_f64() * 1000.0,
-        "ms",
-        1500.0,
-    );
-    again.stop().await;
     Ok(())
 }
 

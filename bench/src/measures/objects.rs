@@ -69,14 +69,19 @@ impl Api {
     }
 
     pub(super) async fn update_config_maps(&self) -> Result<Line, BenchError> {
-        self.config_map_updates("update-configmap", self.size.count).await
+        self.config_map_updates("update-configmap", 0, self.size.count).await
     }
 
-    /// Replaces `--count` ConfigMaps in turn, of which there are `there`.
-    pub(crate) async fn config_map_updates(&self, measure: &str, there: usize) -> Result<Line, BenchError> {
+    /// Replaces `--count` ConfigMaps in turn, of which there are `there`, numbered from `first`.
+    pub(crate) async fn config_map_updates(
+        &self,
+        measure: &str,
+        first: usize,
+        there: usize,
+    ) -> Result<Line, BenchError> {
         let bytes = self.size.bytes;
         self.each(measure, self.size.count, move |number| {
-            let name = format!("config-{}", number % there);
+            let name = format!("config-{}", first + number % there);
             // Longer than it is at creation and than in the round before, or the update would change nothing.
             let body = objects::config_map(&name, bytes + 1 + number / there);
             Call {

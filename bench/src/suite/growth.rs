@@ -1,0 +1,106 @@
+//! What many objects cost: the same write beside few and beside many, writes beside lists and a compaction, and starting with a
+//! full store.
+
+use std::path::Path;
+
+use bytes::Bytes;
+use http::Method;
+
+use crate::connect::Connection;
+use crate::measures::{Api, Measure};
+use crate::{BenchError, Size, report};
+
+use super::server::Server;
+use super::{CONNECTIONS, Programs, Table, fresh, median, named};
+
+/// How often few and many are measured in turn.
+const ROUNDS: usize = 9;
+
+pub(super) async fn growth(
+    programs: &Programs,
+    folder: &Path,
+    objects: usize,
+    table: &mut Table,
+) -> Result<(), BenchError> {
+    report::note(&format!("growth to {objects} objects…"));
+    let data = fresh(folder, "growth")?;
+    let server = Server::kedge(&programs.kedge, &data).await?;
+    let many = filled(&server, objects).await?;
+    flat(programs, folder, &many, objects, table).await?;
+    beside_lists(&many, objects, table).await?;
+    server.stop().await;
+
+    let again = Server::kedge(&programs.kedge, &data).await?;
+    table.at_most(
+        &format!("start to /readyz with {objects} objects"),
+        again.took.as_secs_f64() * 1000.0,
+        "ms",
+        1500.0,
+    );
+    again.stop().await;
+    Ok(())
+}
+
+/// A server with that many objects; what is measured on it makes and removes others, whose numbers come before theirs.
+async fn filled(server: &Server, objects: usize) -> Result<Api, BenchError> {
+    let rounds = (objects / 50).clamp(200, 2_000);
+    let api = |count| -> Result<Api, BenchError> {
+        let size = Size { connections: CONNECTIONS, count, bytes: 1024 };
+        Ok(Api { target: server.target()?, size, server: Some(server.pid) })
+    };
+    let all = api(objects)?;
+    all.make_namespace().await?;
+    all.config_maps_from("fill", rounds).await?;
+    api(rounds)
+}
+
+/// Few and many in turns, so that whatever else the machine does meets both, and each ratio is of neighbours.
+async fn flat(
+    programs: &Programs,
+    folder: &Path,
+    many: &Api,
+    objects: usize,
+    table: &mut Table,
+) -> Result<(), BenchError> {
+    let server = Server::kedge(&programs.kedge, &fresh(folder, "growth-few")?).await?;
+    let few = filled(&server, objects / 100).await?;
+    let mut ratios = Vec::new();
+    for _ in 0..ROUNDS {
+        let mut costs = [0.0; 2];
+        for (api, cost) in [&few, many].into_iter().zip(&mut costs) {
+            *cost = api.run(Measure::CreateConfigmaps).await?.server_cpu_us_per_op.unwrap_or(f64::NAN);
+            api.run(Measure::DeleteConfigmaps).await?;
+        }
+        ratios.push(costs[1] / costs[0]);
+    }
+    server.stop().await;
+    let what = format!("CPU per create with {objects} objects ÷ with {}", objects / 100);
+    table.at_most(&what, median(&mut ratios), "×", 1.2);
+    Ok(())
+}
+
+async fn beside_lists(many: &Api, objects: usize, table: &mut Table) -> Result<(), BenchError> {
+    let mut lists = Vec::new();
+    for _ in 0..10 {
+        let target = many.target.clone();
+        lists.push(tokio::spawn(async move {
+            let mut connection = Connection::open(&target).await?;
+            connection.drain(Method::GET, "/api/v1/configmaps", "", Bytes::new()).await
+        }));
+    }
+    // The log is cut short whenever it has grown by as much as is stored, so rewriting everything once and a bit more
+    // makes sure that this happens meanwhile.
+    let beside = Api { size: Size { connections: 8, count: objects * 6 / 5, bytes: 1024 }, ..many.clone() };
+    let first = many.size.count;
+    let line = named("kedge", beside.config_map_updates("update-beside-10-lists", first, objects).await?);
+    for list in lists {
+        list.await??;
+    }
+    table.at_most(
+        "update p99 beside ten full lists and a compaction",
+        line.p99_ms.unwrap_or(f64::MAX),
+        "ms",
+        50.0,
+    );
+    Ok(())
+}

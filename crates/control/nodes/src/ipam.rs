@@ -97,7 +97,7 @@ fn all_nodes() -> Key {
 fn pieces(node: &Node) -> &[String] {
     let Some(spec) = &node.spec else { return &[] };
     // The older field names the first of them, and may stand alone.
-    spec.pod_cidrs.as_deref().unwrap_or_else(|| spec.pod_cidr.as_slice())
+    spec.pod_cidrs.as_deref().unwrap_or(spec.pod_cidr.as_slice())
 }
 
 impl Given {

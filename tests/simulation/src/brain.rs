@@ -99,7 +99,9 @@ impl Brain {
             self.name(&head);
             let woken =
                 self.collector.saw(&self.kinds[kind].resource, self.kinds[kind].namespaced, &head.metadata);
-            self.wake_collector(woken);
+            if concerns_collector(&head) {
+                self.wake_collector(woken);
+            }
         }
         let revision = kedge_client::Revision(now.revision().get());
         for (kind, objects) in self.kinds.iter().zip(&objects) {
@@ -159,7 +161,9 @@ impl Brain {
         } else {
             self.collector.saw(&kind.resource, kind.namespaced, &head.metadata)
         };
-        self.wake_collector(woken);
+        if happened.gone || concerns_collector(&head) {
+            self.wake_collector(woken);
+        }
     }
 
     pub(crate) fn turns(&self) -> usize {
@@ -239,6 +243,12 @@ impl Brain {
             .count();
         !self.gate.is_busy() && (running == 0 || self.gate.waiting() > 0)
     }
+}
+
+/// What has no owner and is not leaving is looked at for nothing.
+fn concerns_collector(head: &Head) -> bool {
+    head.metadata.deletion_timestamp.is_some()
+        || head.metadata.owner_references.as_ref().is_some_and(|owners| !owners.is_empty())
 }
 
 /// Most of what is stored in a new cluster is of kinds that no controller here looks at.

@@ -190,11 +190,10 @@ impl People {
             let gone = send(&self.client, "DELETE", &path, &Value::Null).await;
             return Some(outcome(format!("user: delete Pod {name}"), gone));
         }
-        // Whoever counted it has to let it go, and whoever lacks one may take it later.
-        let app = if chance.percent(50) { "stray" } else { "web" };
-        let patch = json!({ "metadata": { "labels": { "app": app } } });
+        // Whoever counted it has to let it go.
+        let patch = json!({ "metadata": { "labels": { "app": "stray" } } });
         let done = send(&self.client, "PATCH", &path, &patch).await;
-        Some(outcome(format!("user: label Pod {name} app={app}"), done))
+        Some(outcome(format!("user: label Pod {name} app=stray"), done))
     }
 
     /// What would never come to rest is stopped, and what is in somebody's way goes.

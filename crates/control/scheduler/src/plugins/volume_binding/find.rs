@@ -198,7 +198,7 @@ fn space(
 ) -> Result<Option<Vec<Selector>>, NotReady> {
     let Some(size) = storage::asked_size(claim) else { return Ok(None) };
     let driver = world.get::<CSIDriver>(&Key::new("", class.provisioner.clone()))?;
-    if !driver.is_some_and(|driver| driver.spec.storage_capacity == Some(true)) {
+    if driver.is_none_or(|driver| driver.spec.storage_capacity != Some(true)) {
         return Ok(None);
     }
     let name = class.metadata.name.as_deref().unwrap_or_default();

@@ -1,5 +1,13 @@
 //! The scheduler against the real API, in one process: what it binds, what it says, and how it makes room.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "what a test rests on may fail it, and a measure is printed"
+)]
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

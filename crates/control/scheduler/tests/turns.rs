@@ -9,6 +9,7 @@
 )]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Pod;
@@ -21,6 +22,7 @@ use kedge_store::Store;
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::task::AbortHandle;
+use tower::ServiceExt;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -67,7 +69,23 @@ impl Cluster {
     }
 
     fn schedule(&mut self, config: Value) {
-        let client = kedge_client::in_process(self.router.acting_as(admin("system:kube-scheduler")));
+        self.schedule_failing(config, 0);
+    }
+
+    /// The first bindings go astray on their way.
+    fn schedule_failing(&mut self, config: Value, failures: usize) {
+        let left = AtomicUsize::new(failures);
+        let service = self.router.acting_as(admin("system:kube-scheduler"));
+        let service = service.map_request(move |mut request: http::Request<kube::client::Body>| {
+            let one_less = |left: usize| left.checked_sub(1);
+            if request.uri().path().ends_with("/binding")
+                && left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok()
+            {
+                *request.uri_mut() = "/api/v1/astray".parse().unwrap();
+            }
+            request
+        });
+        let client = kedge_client::in_process(service);
         let (world, clock) = (self.world.clone(), self.clock.clone());
         let config = Config::read(&config).unwrap();
         let scheduler =
@@ -244,6 +262,25 @@ async fn a_more_important_pod_makes_room_for_itself() {
     cluster.until_on("high", "a").await;
     cluster.clock.advance(Duration::from_secs(20));
     cluster.until_on("late", "a").await;
+}
+
+#[tokio::test]
+async fn bindings_that_fail_are_tried_again_and_hold_no_room() {
+    let mut cluster =
+        Cluster::without_scheduler(Clock::manual("2030-01-01T12:00:00Z".parse().unwrap())).await;
+    cluster.schedule_failing(Value::Null, 3);
+    cluster.node("a", "2").await;
+    for name in ["p", "q"] {
+        cluster.pod(name, "1", Value::Null).await;
+    }
+    for name in ["p", "q"] {
+        let is_so = |pod: &Value| {
+            // Each failure is followed by a longer rest.
+            cluster.clock.advance(Duration::from_millis(100));
+            pod["spec"]["nodeName"] == "a"
+        };
+        cluster.until("it is bound in the end", name, is_so).await;
+    }
 }
 
 #[tokio::test]

@@ -1,5 +1,10 @@
 //! The histories that every change has to survive. `KEDGE_SEED=7` plays one of them and prints it; `KEDGE_SEEDS=0..5000` plays
 //! others than the usual ones.
+#![allow(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "tests end where something is wrong, and say what"
+)]
 
 use std::ops::Range;
 

@@ -1,4 +1,5 @@
 //! Deployments in a whole cluster: rolled out, rolled back, paused, stuck and scaled.
+#![allow(clippy::unwrap_used, reason = "tests end where something is wrong")]
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
 //! Namespaces in a whole cluster: emptied in order, kept by what is kept, and never mistaken for their successors.
+#![allow(clippy::unwrap_used, reason = "tests end where something is wrong")]
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
 use kedge_testkit::{Cluster, Look};

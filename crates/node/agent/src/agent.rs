@@ -1,6 +1,6 @@
 //! The agent of one node: its runtime, its object, and one life for every pod that is bound to it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -266,7 +266,7 @@ fn vanish(now: Timestamp, known: &HashMap<String, watch::Sender<Arc<Pod>>>, uid:
     });
 }
 
-/// Sandboxes of pods that nobody knows: they were deleted while this agent was away.
+/// What is left of pods that nobody knows: they went while this agent was away.
 async fn strangers(tools: &Tools, known: &HashMap<String, watch::Sender<Arc<Pod>>>) {
     let sandboxes = match tools.runtime.sandboxes(PodSandboxFilter::default()).await {
         Ok(sandboxes) => sandboxes,
@@ -275,14 +275,16 @@ async fn strangers(tools: &Tools, known: &HashMap<String, watch::Sender<Arc<Pod>
             return;
         }
     };
-    for sandbox in sandboxes {
-        let Some(uid) = sandbox.labels.get(POD_UID).filter(|uid| !known.contains_key(*uid)) else { continue };
+    let labelled = sandboxes.iter().filter_map(|sandbox| sandbox.labels.get(POD_UID).cloned());
+    let left: BTreeSet<String> = labelled.chain(tools.folders.uids()).collect();
+    for uid in left.iter().filter(|uid| !known.contains_key(*uid)) {
         if let Err(error) = remove_all(tools, uid).await {
             tracing::warn!(%error, uid, "cannot remove what is left of a pod");
             continue;
         }
-        if let Err(error) = tools.mounts.release(uid) {
-            tracing::warn!(%error, uid, "cannot give back the volumes of a pod");
+        match tools.mounts.release(uid) {
+            Ok(()) => tools.folders.remove(uid),
+            Err(error) => tracing::warn!(%error, uid, "cannot give back the volumes of a pod"),
         }
     }
 }

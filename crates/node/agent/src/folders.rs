@@ -1,4 +1,4 @@
-//! Where a node keeps what belongs to its pods. Names only; makes nothing.
+//! Where a node keeps what belongs to its pods.
 
 use std::path::{Path, PathBuf};
 
@@ -39,5 +39,24 @@ impl Folders {
         let meta = &pod.metadata;
         let part = |part: &Option<String>| part.clone().unwrap_or_default();
         self.logs.join(format!("{}_{}_{}", part(&meta.namespace), part(&meta.name), part(&meta.uid)))
+    }
+
+    /// The pods of which something is left.
+    pub(crate) fn uids(&self) -> Vec<String> {
+        let names = |folder: &Path| -> Vec<String> {
+            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+        };
+        let logs = names(&self.logs).into_iter().filter_map(|name| Some(name.rsplit_once('_')?.1.to_owned()));
+        names(&self.pods).into_iter().chain(logs).collect()
+    }
+
+    /// Removes a pod's folders. What cannot be removed is tried again at the next start.
+    pub(crate) fn remove(&self, uid: &str) {
+        let logs = std::fs::read_dir(&self.logs).into_iter().flatten().flatten().map(|entry| entry.path());
+        let mine = logs.filter(|path| path.to_string_lossy().ends_with(&format!("_{uid}")));
+        for folder in mine.chain([self.pod(uid)]) {
+            let _removed = std::fs::remove_dir_all(folder);
+        }
     }
 }

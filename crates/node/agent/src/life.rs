@@ -289,10 +289,7 @@ impl Life {
             tracing::debug!(pod = %name(pod), %error, "cannot remove what is left of a pod");
             return false;
         }
-        for folder in [self.tools.folders.pod(uid), self.tools.folders.logs(pod)] {
-            // What is left of a folder costs room, and is taken away at the next start.
-            let _removed = std::fs::remove_dir_all(folder);
-        }
+        self.tools.folders.remove(uid);
         let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
         let pods = Api::<Pod>::namespaced(self.tools.client.clone(), namespace);
         let params = DeleteParams {

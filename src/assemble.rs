@@ -132,7 +132,13 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     });
     let control = controls.then(|| {
         let upkeep = router.clone().upkeep(pki.authority.clone());
-        let control = control::run(router.clone(), clock.clone(), metrics, ranges(&settings), store.is_shared().then(control::me));
+        let control = control::run(
+            router.clone(),
+            clock.clone(),
+            metrics,
+            ranges(&settings),
+            store.is_shared().then(control::me),
+        );
         tokio::spawn(async move {
             tokio::join!(upkeep, control);
         })

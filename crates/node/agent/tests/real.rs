@@ -1,5 +1,11 @@
 //! A pod's life with real containers: the real API in this process, a real containerd below a folder of its own. Needs root,
 //! containerd, runc and a static busybox.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests end where something is wrong"
+)]
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,4 +1,10 @@
 //! Images in a real containerd: made, read from an archive, and run. Needs root, containerd, runc and a static busybox.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests end where something is wrong"
+)]
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;

@@ -250,7 +250,8 @@ fn services(services: &[&Service], namespace: &str, links: bool) -> BTreeMap<Str
         let meta = &service.metadata;
         let is_api =
             meta.namespace.as_deref() == Some("default") && meta.name.as_deref() == Some("kubernetes");
-        if !is_api && !(links && meta.namespace.as_deref() == Some(namespace)) {
+        let near = links && meta.namespace.as_deref() == Some(namespace);
+        if !is_api && !near {
             continue;
         }
         let Some(spec) = &service.spec else { continue };

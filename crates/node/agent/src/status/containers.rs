@@ -55,7 +55,7 @@ fn status(situation: Situation<'_>, spec: &PodSpec, container: &Container) -> Co
         image_id: latest.map(|made| made.image_id.clone()).unwrap_or_default(),
         container_id: latest.map(|made| format!("containerd://{}", made.id)),
         restart_count: latest.map_or(0, |made| i32::try_from(made.attempt).unwrap_or(i32::MAX)),
-        ready: ready && !(is_over(situation) && !is_init),
+        ready: ready && (is_init || !is_over(situation)),
         started: Some(started.unwrap_or(false)),
         last_state: ran_before.and_then(|made| Some(terminated(made, made.exit()?))),
         state: Some(state),

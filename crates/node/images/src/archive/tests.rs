@@ -25,7 +25,8 @@ fn what_is_no_archive_of_images_is_said_to_be_none() {
     );
     let forged_blob = format!("blobs/sha256/{}", Digest::of(b"something else").letters().unwrap());
     let outside = r#"{"manifests": [{"mediaType": "m", "digest": "sha256:../../etc/passwd", "size": 2}]}"#;
-    let cases: [(&str, &[(&str, &[u8])], &str); 6] = [
+    type Files<'a> = &'a [(&'a str, &'a [u8])];
+    let cases: [(&str, Files<'_>, &str); 6] = [
         ("nothing in it", &[("a", b"b")], "it has neither index.json nor manifest.json"),
         ("broken document", &[("manifest.json", b"[")], "manifest.json in the archive is wrong"),
         ("no config", &[("manifest.json", manifest)], "the archive has no c.json"),

@@ -209,8 +209,7 @@ async fn waiting_for_a_write_and_watching_never_wait_for_each_other() {
     let world = World::by_hand();
     let cache = world.feed::<ConfigMap>();
     let last = 200_000;
-    let wait =
-        |revision| crate::Wait { kind: "ConfigMap".into(), what: crate::Until::Seen(Revision(revision)) };
+    let wait = |revision| Wait { kind: "ConfigMap".into(), what: Until::Seen(Revision(revision)) };
     let waiters: Vec<_> = (0..4)
         .map(|_| {
             let world = world.clone();
@@ -231,7 +230,7 @@ async fn waiting_for_a_write_and_watching_never_wait_for_each_other() {
     // A server that has come to a standstill cannot even notice that the time is over, so somebody else does.
     let (tell, told) = std::sync::mpsc::channel::<()>();
     std::thread::spawn(move || {
-        let limit = std::time::Duration::from_secs(60);
+        let limit = Duration::from_secs(60);
         if told.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
             std::process::abort();
         }

@@ -22,6 +22,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing_subscriber::EnvFilter;
 
+use crate::control::Parts;
 use crate::network::{Cidr, outward};
 use crate::pki::{Admin, Pki};
 use crate::settings::{Settings, StoreChoice};
@@ -59,6 +60,8 @@ pub(crate) enum ServerError {
     Api(#[from] StartError),
     #[error("a part of the server did not live to start")]
     Died(#[from] tokio::task::JoinError),
+    #[error("cannot schedule")]
+    Scheduler(#[from] kedge_scheduler::ConfigError),
     #[error("cannot serve the API")]
     Serve(#[from] ServeError),
     #[error("cannot listen for signals")]
@@ -112,9 +115,8 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     let mut options = http_options(&settings, &pki, listen, files)?;
     let audit = audit(&settings, clock.clone())?;
     options.audit = audit.clone();
-    let metrics = kedge_engine::Metrics::default();
     let mut figures = Registered::default();
-    metrics.register(&mut figures);
+    let parts = Parts::new(&settings, ranges(&settings), &mut figures)?;
     options.figures = Arc::new(figures);
     let router = kedge_http::router(registry, options)?;
     let tls = Tls::new(pki.serving.clone(), pki.authority.clients()?)?;
@@ -132,13 +134,7 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     });
     let control = controls.then(|| {
         let upkeep = router.clone().upkeep(pki.authority.clone());
-        let control = control::run(
-            router.clone(),
-            clock.clone(),
-            metrics,
-            ranges(&settings),
-            store.is_shared().then(control::me),
-        );
+        let control = control::run(router.clone(), clock.clone(), parts, store.is_shared().then(control::me));
         tokio::spawn(async move {
             tokio::join!(upkeep, control);
         })

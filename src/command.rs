@@ -25,6 +25,15 @@ pub(crate) enum Command {
         #[arg(long, value_name = "FILE", env = "KUBECONFIG")]
         kubeconfig: PathBuf,
     },
+    /// Run the scheduler alone, against any Kubernetes API.
+    Scheduler {
+        /// Where the API is and who to be there.
+        #[arg(long, value_name = "FILE", env = "KUBECONFIG")]
+        kubeconfig: PathBuf,
+        /// A file whose key `scheduler` has the profiles and policies.
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+    },
     /// Write the store of a server that is not running to one file.
     Backup {
         file: PathBuf,

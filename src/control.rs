@@ -1,15 +1,20 @@
 //! Starts the control plane, of a server or alone. It uses the API as any client does, in a server only without a socket.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use kedge_client::{Client, ConnectError, World};
 use kedge_clock::Clock;
 use kedge_engine::{Engine, Leadership, Metrics};
 use kedge_http::Router;
 use kedge_registry::User;
+use kedge_scheduler::Scheduler;
 use kube::config::{Kubeconfig, KubeconfigError};
+use prometheus_client::registry::Registry as Registered;
+use serde_json::Value;
 
 use crate::network::host_name;
+use crate::settings::{Settings, SettingsError};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ControlError {
@@ -17,17 +22,46 @@ pub(crate) enum ControlError {
     Kubeconfig { path: PathBuf, source: Box<KubeconfigError> },
     #[error("cannot reach the API")]
     Connect(#[from] ConnectError),
+    #[error("cannot schedule")]
+    Scheduler(#[from] kedge_scheduler::ConfigError),
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+}
+
+/// What all parts of a server's control plane are made with.
+pub(crate) struct Parts {
+    pub(crate) ranges: kedge_nodes::Ranges,
+    pub(crate) scheduling: kedge_scheduler::Config,
+    pub(crate) metrics: Metrics,
+    pub(crate) scheduling_metrics: kedge_scheduler::Metrics,
+}
+
+impl Parts {
+    /// Counted from now on in the figures that the server shows.
+    pub(crate) fn new(
+        settings: &Settings,
+        ranges: kedge_nodes::Ranges,
+        figures: &mut Registered,
+    ) -> Result<Self, kedge_scheduler::ConfigError> {
+        let parts = Self {
+            ranges,
+            scheduling: scheduling(settings)?,
+            metrics: Metrics::default(),
+            scheduling_metrics: kedge_scheduler::Metrics::default(),
+        };
+        parts.metrics.register(figures);
+        parts.scheduling_metrics.register(figures);
+        Ok(parts)
+    }
+}
+
+fn scheduling(settings: &Settings) -> Result<kedge_scheduler::Config, kedge_scheduler::ConfigError> {
+    kedge_scheduler::Config::read(settings.scheduler.as_ref().unwrap_or(&Value::Null))
 }
 
 /// Runs all parts of a server until the task is ended. Servers that share a store take turns: the one of them named `me`
 /// works while it leads.
-pub(crate) async fn run(
-    router: Router,
-    clock: Clock,
-    metrics: Metrics,
-    ranges: kedge_nodes::Ranges,
-    me: Option<String>,
-) {
+pub(crate) async fn run(router: Router, clock: Clock, parts: Parts, me: Option<String>) {
     let acting_as = |name: &str| {
         let user = User {
             name: name.to_owned(),
@@ -41,8 +75,10 @@ pub(crate) async fn run(
     let work = || {
         // They share one world: nobody wants to hold every pod twice.
         let world = World::new(client.clone(), clock.clone());
-        let engine = controllers(world.clone(), client.clone(), clock.clone(), &ranges);
-        with_scheduler(engine, world, scheduling.clone(), clock.clone()).counted_in(metrics.clone()).run()
+        let engine = controllers(world.clone(), client.clone(), clock.clone(), &parts.ranges);
+        let (config, metrics) = (&parts.scheduling, parts.scheduling_metrics.clone());
+        let scheduler = Scheduler::new(world, scheduling.clone(), clock.clone(), config, metrics);
+        with_scheduler(engine, scheduler).counted_in(parts.metrics.clone()).run()
     };
     lead(&client, &clock, "kedge-controllers", me, work).await;
 }
@@ -55,6 +91,22 @@ pub(crate) async fn controllers_alone(kubeconfig: &Path) -> Result<(), ControlEr
         controllers(world, client.clone(), clock.clone(), &kedge_nodes::Ranges::default()).run()
     };
     lead(&client, &clock, "kedge-controllers", Some(me()), work).await;
+    Ok(())
+}
+
+/// Runs the scheduler alone, against the API that a kubeconfig names.
+pub(crate) async fn scheduler_alone(kubeconfig: &Path, config: Option<PathBuf>) -> Result<(), ControlError> {
+    let settings = Settings { config, ..Settings::default() }.with_file()?;
+    let config = scheduling(&settings)?;
+    let (client, clock) = (remote(kubeconfig).await?, Clock::system());
+    let work = || {
+        let world = World::new(client.clone(), clock.clone());
+        let engine = Engine::new(world.clone(), client.clone(), clock.clone());
+        let metrics = kedge_scheduler::Metrics::default();
+        let scheduler = Scheduler::new(world, client.clone(), clock.clone(), &config, metrics);
+        with_scheduler(engine, scheduler).run()
+    };
+    lead(&client, &clock, "kedge-scheduler", Some(me()), work).await;
     Ok(())
 }
 
@@ -88,8 +140,8 @@ fn controllers(world: World, client: Client, clock: Clock, ranges: &kedge_nodes:
     kedge_nodes::join_with(engine, ranges)
 }
 
-fn with_scheduler(engine: Engine, world: World, client: Client, clock: Clock) -> Engine {
-    match kedge_scheduler::worker(world, client, clock, &kedge_scheduler::Config::default()) {
+fn with_scheduler(engine: Engine, scheduler: Result<Arc<Scheduler>, kedge_scheduler::ConfigError>) -> Engine {
+    match scheduler {
         Ok(scheduler) => engine.with_worker(scheduler),
         Err(error) => {
             tracing::error!(%error, "pods will get no nodes");

@@ -27,6 +27,7 @@ fn main() -> ExitCode {
     let done = match Kedge::parse().command {
         Command::Server(flags) => server(*flags),
         Command::Controllers { kubeconfig } => alone(control::controllers_alone(&kubeconfig)),
+        Command::Scheduler { kubeconfig, config } => alone(control::scheduler_alone(&kubeconfig, config)),
         Command::Backup { file, data_dir } => backup(&file, &data_dir),
         Command::Restore { file, data_dir } => restore(&file, &data_dir),
         Command::Secrets { command: SecretsCommand::RotateKey { data_dir } } => rotate(&data_dir),

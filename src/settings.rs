@@ -86,6 +86,9 @@ pub(crate) struct Settings {
     /// The size at which a file of the audit log is put aside [default: 100].
     #[arg(long, value_name = "MEGABYTES")]
     pub(crate) audit_log_maxsize: Option<u64>,
+    /// How pods get their nodes: profiles and policies, in the file only.
+    #[arg(skip)]
+    pub(crate) scheduler: Option<serde_json::Value>,
     /// A file with any of these as keys [default: /etc/kedge/config.yaml if there is one].
     #[arg(long, value_name = "FILE")]
     #[serde(skip)]
@@ -175,6 +178,7 @@ impl Settings {
             listen: self.listen.or(file.listen),
             write_kubeconfig: self.write_kubeconfig.or(file.write_kubeconfig),
             no_agent: self.no_agent.or(file.no_agent),
+            scheduler: self.scheduler.or(file.scheduler),
             container_runtime_endpoint: self.container_runtime_endpoint.or(file.container_runtime_endpoint),
             no_controllers: self.no_controllers.or(file.no_controllers),
             store: self.store.or(file.store),

@@ -15,12 +15,13 @@ fn typed(args: &[&str]) -> Settings {
 fn flags_win_over_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("config.yaml");
-    std::fs::write(&file, "data-dir: /from/file\nlisten: 127.0.0.1:1\nno-agent: true\nservice-cidr: [10.1.0.0/16]\nstore: etcd=http://a,http://b\n").unwrap();
+    std::fs::write(&file, "data-dir: /from/file\nlisten: 127.0.0.1:1\nno-agent: true\nservice-cidr: [10.1.0.0/16]\nstore: etcd=http://a,http://b\nscheduler: {policy: LeastRequest}\n").unwrap();
     let settings =
         typed(&["--config", file.to_str().unwrap(), "--listen", "127.0.0.1:2"]).with_file().unwrap();
     assert_eq!(settings.listen, Some("127.0.0.1:2".parse().unwrap()));
     assert_eq!(settings.data_dir.as_deref(), Some(Path::new("/from/file")));
     assert_eq!(settings.no_agent, Some(true));
+    assert_eq!(settings.scheduler, Some(serde_json::json!({"policy": "LeastRequest"})));
     assert_eq!(settings.service_cidr, vec!["10.1.0.0/16".parse().unwrap()]);
     assert_eq!(settings.store, Some(StoreChoice::Etcd(vec!["http://a".to_owned(), "http://b".to_owned()])));
 }

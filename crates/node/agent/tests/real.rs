@@ -140,10 +140,25 @@ impl Scene {
             cni_config: folder.join("cni/net.d"),
             restrict_oom_scores: true,
         };
-        let containerd = Containerd::start(config).await.unwrap();
-        containerd.stop().await;
+        Containerd::start(config).await.unwrap().stop().await;
         rustix::mount::unmount(&pods, rustix::mount::UnmountFlags::DETACH).unwrap();
         assert!(!mounted_below(folder), "something is left mounted");
+    }
+}
+
+/// A test that fails leaves no process and no mount behind either.
+impl Drop for Scene {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        let folder = self.folder.path();
+        let pid = std::fs::read_to_string(folder.join("containerd/containerd.pid")).unwrap_or_default();
+        let pid = pid.split_whitespace().next().and_then(|pid| pid.parse().ok());
+        if let Some(pid) = pid.and_then(rustix::process::Pid::from_raw) {
+            let _ended = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+        let _unmounted = rustix::mount::unmount(folder.join("pods"), rustix::mount::UnmountFlags::DETACH);
     }
 }
 

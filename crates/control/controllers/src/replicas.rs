@@ -90,9 +90,10 @@ fn plan<R: Replicated>(set: &R, world: &World, now: Timestamp) -> Result<Plan, N
     } else {
         difference(set, &active, world)?
     };
-    // What is true now is said first: what is to be done may be refused for a long time.
+    // The status stands behind the creations: it moves the set's revision, and by that its pods are named. A creation whose
+    // answer was lost must meet its own pod when it is tried again.
     let (status, look_again) = status::of(set, &active, leaving.len(), steps.is_empty(), now);
-    Ok(Plan::from(claim.actions).then(status).then(steps).again_at(look_again))
+    Ok(Plan::from(claim.actions).then(steps).then(status).again_at(look_again))
 }
 
 /// A set that does not select what it makes would make pods for ever. Such a set can't be created.

@@ -162,6 +162,10 @@ impl Action {
         Self::Tell(Note { about, part: String::new(), severity, reason, message: message.into() })
     }
 
+    pub fn is_status(&self) -> bool {
+        matches!(self, Self::Change { subresource: "status", .. })
+    }
+
     pub fn is_creation(&self) -> bool {
         matches!(self, Self::Create { .. })
     }

@@ -116,12 +116,32 @@ async fn carry_out(client: &Client, recorder: &Recorder, actions: &[Action]) -> 
                     Err(error) => done.error = Some(worse(done.error.take(), error)),
                 }
             }
-            if done.error.is_some() {
-                return done;
+            match &done.error {
+                None => {}
+                Some(TurnError::Refused(_)) if first.is_creation() => {
+                    tell_all(client, recorder, rest, &moved, &mut done).await;
+                    return done;
+                }
+                Some(_) => return done,
             }
         }
     }
     done
+}
+
+/// What was to be made may be refused for a long time; how things are now is said all the same.
+async fn tell_all(
+    client: &Client,
+    recorder: &Recorder,
+    rest: &[Action],
+    moved: &HashMap<String, String>,
+    done: &mut Done,
+) {
+    for action in rest.iter().filter(|action| action.is_status()) {
+        if let Ok(wait) = one(client, recorder, action, moved).await {
+            done.waits.extend(wait);
+        }
+    }
 }
 
 fn run(actions: &[Action], is_same: impl Fn(&Action) -> bool) -> usize {

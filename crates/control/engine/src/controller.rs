@@ -47,7 +47,8 @@ pub fn of_root<Root: Watched>(seen: &Seen<'_>) -> Vec<Key> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// Neighbouring creations happen together, and so do neighbouring deletions; everything else one after the other. What
-    /// fails ends the turn, so what stands behind may rely on what stands before.
+    /// fails ends the turn, so what stands behind may rely on what stands before; only a status is also written where a
+    /// creation before it was refused.
     pub actions: Vec<Action>,
     pub look_again: Option<Timestamp>,
 }

@@ -148,26 +148,32 @@ impl Stage {
     fn carry_out(&mut self, plan: &Plan) -> Option<Refusal> {
         let mut moved: BTreeMap<String, String> = BTreeMap::new();
         let mut left = self.budget;
+        let mut refusal = None;
         for action in &plan.actions {
+            // As the engine does: where something could not be made, only statuses are still written.
+            if refusal.is_some() && !action.is_status() {
+                continue;
+            }
             if let Action::Tell(note) = action {
                 self.said.push(format!("{}: {}", note.reason, note.message));
                 continue;
             }
             if left == 0 {
-                return None;
+                return refusal;
             }
             if matches!(action, Action::Create { resource, .. } if resource.kind == "Pod")
                 && self.all::<Pod>().len() >= self.quota
             {
                 let (reason, message) = ("Forbidden".to_owned(), "exceeded quota".to_owned());
-                return Some(Refusal { action: action.clone(), code: 403, reason, message });
+                refusal = Some(Refusal { action: action.clone(), code: 403, reason, message });
+                continue;
             }
             if !self.act(action, &mut moved) {
-                return None;
+                return refusal;
             }
             left -= 1;
         }
-        None
+        refusal
     }
 
     /// False if the object is another by now, or gone.

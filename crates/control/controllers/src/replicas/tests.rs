@@ -179,7 +179,11 @@ fn what_is_refused_keeps_nothing_from_being_said() {
     assert_eq!(status(&plan)["readyReplicas"], 2);
     assert!(status(&plan)["conditions"].is_null(), "the failure is not over before the pod is made");
     let order: Vec<bool> = plan.actions.iter().map(Action::is_creation).collect();
-    assert_eq!(order, [false, true, false], "status, pod, event");
+    assert_eq!(
+        order,
+        [true, false, false],
+        "pod, event, status: a pod is named by the revision before the status"
+    );
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn code(maps: &str, program: &str) -> Vec<Range<usize>> {
     maps.lines().filter_map(part).collect()
 }
 
-#[allow(unsafe_code)]
+#[allow(unsafe_code, reason = "the kernel's call takes an address")]
 fn release(part: Range<usize>) -> rustix::io::Result<()> {
     let start = std::ptr::with_exposed_provenance_mut::<c_void>(part.start);
     // SAFETY: the range is a mapping of this process that cannot be written and is backed by our own program's file, which

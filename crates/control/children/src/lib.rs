@@ -8,6 +8,11 @@ pub mod placement;
 pub mod pods;
 pub mod share;
 // Only tests use it, and a test ends where something is not as it says.
-#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests end where something is wrong"
+)]
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -21,13 +21,11 @@ pub(crate) async fn run(router: Router, settings: Settings, data: &Path, clock: 
     };
     let client = kedge_client::in_process(router.acting_as(user));
     let node = kedge_agent::Settings {
-        node_name: name,
-        data: data.to_owned(),
         addresses: outward().into_iter().collect(),
         cluster_domain: domain(&settings),
-        cluster_dns: Vec::new(),
         runtime: settings.container_runtime_endpoint.clone(),
         version: concat!("v1.36.0+kedge", env!("CARGO_PKG_VERSION")).to_owned(),
+        ..kedge_agent::Settings::new(name, data)
     };
     match Agent::start(node, client, clock).await {
         Ok(agent) => agent.run().await,

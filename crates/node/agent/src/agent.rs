@@ -23,6 +23,7 @@ use kube::{Api, Client};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::board::Board;
 use crate::folders::Folders;
 use crate::life::{Life, remove_all};
 use crate::node::{Facts, NodeKeeper};
@@ -51,6 +52,21 @@ pub struct Settings {
     pub runtime: Option<PathBuf>,
     /// What the node says it runs.
     pub version: String,
+}
+
+impl Settings {
+    /// A node with everything as usual, reached nowhere yet.
+    pub fn new(node_name: impl Into<String>, data: impl Into<PathBuf>) -> Self {
+        Self {
+            node_name: node_name.into(),
+            data: data.into(),
+            addresses: Vec::new(),
+            cluster_domain: "cluster.local".to_owned(),
+            cluster_dns: Vec::new(),
+            runtime: None,
+            version: "v1.36.0".to_owned(),
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -119,6 +135,8 @@ impl Agent {
             },
             place: Place { node: settings.node_name.clone(), node_ips, pod_ips: Vec::new() },
             allocatable,
+            board: Board::default(),
+            node: watch::Sender::new(None),
             client,
             clock,
         };

@@ -2,6 +2,7 @@
 //! Walk: the last step; it hears of pods by watch, as everybody does.
 
 mod agent;
+mod board;
 mod folders;
 mod life;
 mod memory;

@@ -1,16 +1,19 @@
 //! What every pod's life on this node is driven with.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use kedge_clock::Clock;
 use kedge_engine::{Carrier, Note, Recorder, Severity, Target, World};
 use kedge_kinds::Quantity;
 use kedge_mounts::Mounts;
 use kedge_runtime::Runtime;
 use kube::Client;
+use tokio::sync::watch;
 
+use crate::board::Board;
 use crate::folders::Folders;
 use crate::spec::env::Place;
 use crate::spec::sandbox::Common;
@@ -28,6 +31,10 @@ pub(crate) struct Tools {
     pub(crate) place: Place,
     /// What the node has to give.
     pub(crate) allocatable: HashMap<String, Quantity>,
+    /// What is to be told of this node.
+    pub(crate) board: Board,
+    /// This node's object as it was last seen.
+    pub(crate) node: watch::Sender<Option<Arc<Node>>>,
 }
 
 impl Tools {

@@ -52,13 +52,8 @@ impl Scene {
 
     async fn start_agent(&mut self) {
         let settings = Settings {
-            node_name: "here".to_owned(),
-            data: self.folder.path().to_owned(),
             addresses: vec!["192.0.2.7".parse().unwrap()],
-            cluster_domain: "cluster.local".to_owned(),
-            cluster_dns: Vec::new(),
-            runtime: None,
-            version: "v1.36.0".to_owned(),
+            ..Settings::new("here", self.folder.path())
         };
         let client = self.api.client(admin("system:node:here"));
         let agent = Agent::start(settings, client, self.clock.clone()).await.unwrap();

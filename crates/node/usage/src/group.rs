@@ -1,0 +1,239 @@
+//! Makes, limits, reads and removes cgroups, in all trees of the machine at once.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::error::UsageError;
+use crate::layout::{Layout, Version};
+use crate::limits::Limits;
+use crate::sample::{self, Sample};
+
+/// Those that limit something for us. The rest is the runtime's to make.
+const CONTROLLERS: [&str; 5] = ["cpu", "memory", "pids", "hugetlb", "cpuset"];
+
+#[derive(Clone, Debug)]
+pub struct Groups {
+    layout: Layout,
+}
+
+impl Groups {
+    pub fn new(layout: Layout) -> Self {
+        Self { layout }
+    }
+
+    pub fn version(&self) -> Version {
+        self.layout.version()
+    }
+
+    /// Makes a cgroup with everything above it, and limits it. What is there already gets the new limits.
+    pub fn make(&self, path: &str, limits: &Limits) -> Result<(), UsageError> {
+        let below = relative(path)?;
+        match self.version() {
+            Version::V1 => {
+                // A set of processors that is made empty holds no process, so that one is left to the runtime.
+                for controller in CONTROLLERS.iter().filter(|controller| **controller != "cpuset") {
+                    let Some(home) = self.layout.home(controller) else { continue };
+                    let folder = home.join(&below);
+                    fs::create_dir_all(&folder).map_err(UsageError::io("make", &folder))?;
+                }
+            }
+            Version::V2 => {
+                if let Some(home) = self.layout.home("") {
+                    let mut folder = home.to_owned();
+                    for part in below.components() {
+                        delegate(&folder);
+                        folder.push(part);
+                        make_one(&folder)?;
+                    }
+                }
+            }
+        }
+        self.limit(path, limits)
+    }
+
+    /// Changes what a cgroup may use.
+    pub fn limit(&self, path: &str, limits: &Limits) -> Result<(), UsageError> {
+        let below = relative(path)?;
+        for write in limits.writes(self.version()) {
+            let Some(home) = self.layout.home(write.controller) else { continue };
+            let file = home.join(&below).join(&write.file);
+            match fs::write(&file, &write.value) {
+                // A controller that the machine has switched off limits nothing.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(source) => return Err(UsageError::Write { value: write.value, path: file, source }),
+                Ok(()) => {}
+            }
+        }
+        Ok(())
+    }
+
+    pub fn exists(&self, path: &str) -> bool {
+        let Ok(below) = relative(path) else { return false };
+        self.layout.homes().iter().any(|home| home.join(&below).is_dir())
+    }
+
+    /// The names of the cgroups directly below one, in any tree.
+    pub fn below(&self, path: &str) -> Result<BTreeSet<String>, UsageError> {
+        let below = relative(path)?;
+        let mut names = BTreeSet::new();
+        for home in self.layout.homes() {
+            names.extend(folders(&home.join(&below))?);
+        }
+        Ok(names)
+    }
+
+    /// Whoever is in a cgroup or below it.
+    pub fn processes(&self, path: &str) -> Vec<u32> {
+        let Ok(below) = relative(path) else { return Vec::new() };
+        let Some(home) = self.layout.home("memory").or_else(|| self.layout.home("cpu")) else {
+            return Vec::new();
+        };
+        let mut found = BTreeSet::new();
+        collect(&home.join(below), &mut found);
+        found.into_iter().collect()
+    }
+
+    /// Ends whoever is still in a cgroup, and removes it with all below it from every tree. One that isn't there is removed.
+    pub fn remove(&self, path: &str) -> Result<(), UsageError> {
+        let below = relative(path)?;
+        for home in self.layout.homes() {
+            remove_all(&home.join(&below))?;
+        }
+        Ok(())
+    }
+
+    /// What a cgroup uses now; nothing if it isn't there.
+    pub fn sample(&self, path: &str) -> Option<Sample> {
+        let below = relative(path).ok()?;
+        let folder = |controller: &str| self.layout.home(controller).map(|home| home.join(&below));
+        match self.version() {
+            Version::V1 => sample::v1(folder),
+            Version::V2 => sample::v2(&folder("")?),
+        }
+    }
+
+    /// The time that a cgroup has had, in nanoseconds: the cheapest thing to ask for.
+    pub fn cpu(&self, path: &str) -> Option<u64> {
+        let below = relative(path).ok()?;
+        match self.version() {
+            Version::V1 => sample::number(&self.layout.home("cpuacct")?.join(below), "cpuacct.usage"),
+            Version::V2 => Some(sample::v2_cpu(&self.layout.home("")?.join(below))?.total),
+        }
+    }
+
+    /// Whether containers can be kept from swapping.
+    pub fn limits_swap(&self) -> bool {
+        match self.version() {
+            Version::V1 => self
+                .layout
+                .home("memory")
+                .is_some_and(|home| home.join("memory.memsw.limit_in_bytes").exists()),
+            // The top has no such file; whoever is below it has.
+            Version::V2 => Path::new("/proc/swaps").exists(),
+        }
+    }
+
+    /// The sizes of huge pages that the kernel counts, as it writes them: `2MB`.
+    pub fn huge_page_sizes() -> Vec<String> {
+        let entries = fs::read_dir("/sys/kernel/mm/hugepages").into_iter().flatten().flatten();
+        let sizes = entries.filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let kibibytes: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
+            Some(page_size(kibibytes * 1024))
+        });
+        let mut sizes: Vec<String> = sizes.collect();
+        sizes.sort();
+        sizes
+    }
+}
+
+/// As the kernel writes it.
+fn page_size(bytes: u64) -> String {
+    const UNITS: [(&str, u32); 4] = [("GB", 30), ("MB", 20), ("KB", 10), ("B", 0)];
+    let (unit, shift) = UNITS.into_iter().find(|(_, shift)| bytes >> shift > 0).unwrap_or(("B", 0));
+    format!("{}{unit}", bytes >> shift)
+}
+
+/// A path below the top that stays below it.
+fn relative(path: &str) -> Result<PathBuf, UsageError> {
+    let trimmed = Path::new(path.trim_start_matches('/'));
+    if trimmed.components().all(|part| matches!(part, Component::Normal(_))) {
+        return Ok(trimmed.to_owned());
+    }
+    Err(UsageError::Path { path: path.to_owned() })
+}
+
+fn make_one(folder: &Path) -> Result<(), UsageError> {
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(UsageError::io("make", folder)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Lets the folders below have the controllers that this one has. One by one: what cannot be had must not cost the rest.
+fn delegate(folder: &Path) {
+    let has = fs::read_to_string(folder.join("cgroup.controllers")).unwrap_or_default();
+    let file = folder.join("cgroup.subtree_control");
+    let given = fs::read_to_string(&file).unwrap_or_default();
+    for controller in has.split_whitespace() {
+        if CONTROLLERS.contains(&controller) && !given.split_whitespace().any(|one| one == controller) {
+            let _given = fs::write(&file, format!("+{controller}"));
+        }
+    }
+}
+
+fn folders(folder: &Path) -> Result<Vec<String>, UsageError> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.map_err(UsageError::io("list", folder))?,
+    };
+    let entries = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    Ok(entries.filter_map(|entry| entry.file_name().into_string().ok()).collect())
+}
+
+fn pids(folder: &Path) -> Vec<u32> {
+    let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+    text.lines().filter_map(|line| line.parse().ok()).collect()
+}
+
+fn collect(folder: &Path, found: &mut BTreeSet<u32>) {
+    found.extend(pids(folder));
+    for name in folders(folder).unwrap_or_default() {
+        collect(&folder.join(name), found);
+    }
+}
+
+fn remove_all(folder: &Path) -> Result<(), UsageError> {
+    for name in folders(folder)? {
+        remove_all(&folder.join(name))?;
+    }
+    // A process that was told to end is gone a moment later.
+    const TRIES: u32 = 50;
+    for _ in 1..TRIES {
+        match fs::remove_dir(folder) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) if is_busy(&error) => {
+                for pid in pids(folder) {
+                    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+                        let _sent = kill_process(pid, Signal::KILL);
+                    }
+                }
+                std::thread::sleep(std::time::Duration::from_millis(4));
+            }
+            Err(error) => return Err(UsageError::io("remove", folder)(error)),
+        }
+    }
+    fs::remove_dir(folder).map_err(UsageError::io("remove", folder))
+}
+
+fn is_busy(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ResourceBusy)
+}
+
+#[cfg(test)]
+mod tests;

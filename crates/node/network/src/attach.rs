@@ -1,0 +1,137 @@
+//! Connects one container to the node, and disconnects it.
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use kedge_netlink::link::{Mac, Wire};
+use kedge_netlink::{Errno, Namespace, NetlinkError, Socket, address, link, route};
+
+use crate::bridge;
+use crate::doors;
+use crate::error::NetworkError;
+use crate::leftovers;
+use crate::network::Network;
+use crate::owner::{Owner, mac_of};
+use crate::range::width;
+use crate::records::{Record, Records};
+
+/// How a container is connected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Attached {
+    /// The node's end of the wire.
+    pub(crate) wire: String,
+    pub(crate) mac: Mac,
+    /// With the gateway of each.
+    pub(crate) addresses: Vec<(IpAddr, IpAddr)>,
+}
+
+/// Connects the owner's link in a namespace; on failure nothing is left.
+pub(crate) fn attach(
+    network: &Network,
+    owner: &Owner,
+    path: &Path,
+    doors: Vec<doors::Door>,
+) -> Result<Attached, NetworkError> {
+    let namespace = Namespace::open(path)
+        .map_err(|source| NetworkError::Namespace { path: path.to_owned(), source })?;
+    let record = reserve(network, owner, path, doors)?;
+    let attached = connect(network, owner, path, &namespace, &record);
+    if attached.is_err() {
+        // What went wrong first is what is told.
+        let _undone = detach(network, owner);
+    }
+    attached
+}
+
+fn reserve(
+    network: &Network,
+    owner: &Owner,
+    path: &Path,
+    doors: Vec<doors::Door>,
+) -> Result<Record, NetworkError> {
+    let mut socket = Socket::route()?;
+    // Before the records are locked: it may have to lock them itself.
+    bridge::ensure(network, &mut socket)?;
+    let records = Records::lock(&network.records)?;
+    if !matches!(records.find(owner), Ok(None)) {
+        // A call of which nobody waited for the end, or which did not live to write it down.
+        cut(network, owner)?;
+        give_back(network, owner, &records)?;
+    }
+    if !doors.is_empty() {
+        leftovers::reap_locked(network, &records)?;
+        let others = records.all()?;
+        let held = others.iter().flat_map(|(owner, record)| record.doors.iter().map(move |door| (owner, door)));
+        if let Some((owner, door)) = held.into_iter().find(|(_, door)| doors.iter().any(|new| new.clashes(door))) {
+            return Err(NetworkError::Door { port: door.port, container: owner.container.clone() });
+        }
+    }
+    let record = records.reserve(owner, &network.ranges, path, doors)?;
+    if let Err(error) = doors::open(&network.table, &record) {
+        records.release(owner)?;
+        return Err(error.into());
+    }
+    Ok(record)
+}
+
+fn connect(
+    network: &Network,
+    owner: &Owner,
+    path: &Path,
+    namespace: &Namespace,
+    record: &Record,
+) -> Result<Attached, NetworkError> {
+    let mut socket = Socket::route()?;
+    let wire = owner.wire(&network.bridge);
+    let mac = record.addresses.first().copied().map(mac_of).unwrap_or_default();
+    let made = Wire {
+        here: &wire,
+        bridge: socket.link(&network.bridge)?.index,
+        there: &owner.link,
+        namespace,
+        mac,
+        mtu: network.mtu,
+    };
+    // Where bridges are filtered as routers are, a pod that calls itself by the node's address never leaves the bridge.
+    socket.tell(&mut [link::wire(&made), link::hairpin(&wire)])?;
+    let gateway = |address: &IpAddr| {
+        let range = network.ranges.iter().find(|range| range.contains(*address));
+        range.map(|range| (*address, range.gateway()))
+    };
+    let addresses: Vec<(IpAddr, IpAddr)> = record.addresses.iter().filter_map(gateway).collect();
+    let inside = namespace.inside(|| -> Result<(), NetlinkError> {
+        let mut socket = Socket::route()?;
+        let index = socket.link(&owner.link)?.index;
+        let mut wanted = vec![link::up(index)];
+        for (address, gateway) in &addresses {
+            // Alone on its link: everything goes through the node, which sees it all and may have a say in it.
+            let bits = u8::try_from(width(*address)).unwrap_or(u8::MAX);
+            wanted.push(address::add(index, *address, bits));
+            wanted.push(route::default(index, *gateway));
+        }
+        socket.tell(&mut wanted)
+    });
+    inside.map_err(|source| NetworkError::Namespace { path: path.to_owned(), source })??;
+    Ok(Attached { wire, mac, addresses })
+}
+
+/// Disconnects the owner and gives back what he had. Doing it twice is doing it once.
+pub(crate) fn detach(network: &Network, owner: &Owner) -> Result<(), NetworkError> {
+    cut(network, owner)?;
+    give_back(network, owner, &Records::lock(&network.records)?)
+}
+
+/// Takes the wire away. The kernel takes its time for it, so nobody should wait behind a lock meanwhile.
+fn cut(network: &Network, owner: &Owner) -> Result<(), NetworkError> {
+    match Socket::route()?.tell(&mut [link::delete(&owner.wire(&network.bridge))]) {
+        Err(error) if !error.is(Errno::NODEV) => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+fn give_back(network: &Network, owner: &Owner, records: &Records) -> Result<(), NetworkError> {
+    if let Ok(Some(record)) = records.find(owner) {
+        doors::close(&network.table, &record)?;
+    }
+    records.release(owner)
+}

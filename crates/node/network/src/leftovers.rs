@@ -1,0 +1,62 @@
+//! What nobody uses any more: of containers that are gone, and of a whole node.
+
+use std::fs;
+use std::io::ErrorKind;
+
+use kedge_netlink::nft::Batch;
+use kedge_netlink::{Errno, Socket, link};
+
+use crate::doors;
+use crate::error::NetworkError;
+use crate::network::Network;
+use crate::owner::Owner;
+use crate::records::Records;
+
+/// Gives back what containers had whose namespace is gone, and answers how many there were.
+pub fn reap(network: &Network) -> Result<usize, NetworkError> {
+    reap_locked(network, &Records::lock(&network.records)?)
+}
+
+pub(crate) fn reap_locked(network: &Network, records: &Records) -> Result<usize, NetworkError> {
+    let dead = records.reap()?;
+    for (_, record) in &dead {
+        doors::close(&network.table, record)?;
+    }
+    Ok(dead.len())
+}
+
+/// Disconnects every container but these.
+pub(crate) fn keep_only(network: &Network, known: &[Owner]) -> Result<(), NetworkError> {
+    let all = Records::lock(&network.records)?.all()?;
+    let strangers = all.iter().map(|(owner, _)| owner).filter(|owner| !known.contains(owner));
+    strangers.into_iter().try_for_each(|owner| crate::attach::detach(network, owner))
+}
+
+/// Takes away everything that a node's network put on this machine. Containers that still run lose their network.
+pub fn remove(network: &Network) -> Result<(), NetworkError> {
+    let mut socket = Socket::route()?;
+    match socket.link(&network.bridge) {
+        Ok(bridge) => {
+            let links = socket.links()?;
+            let ports = links.iter().filter(|link| link.master == Some(bridge.index));
+            let mut all: Vec<_> = ports.map(|link| link::delete(&link.name)).collect();
+            all.push(link::delete(&network.bridge));
+            match socket.tell(&mut all) {
+                // One that goes by itself meanwhile.
+                Err(error) if !error.is(Errno::NODEV) => return Err(error.into()),
+                _ => {}
+            }
+        }
+        Err(error) if error.is(Errno::NODEV) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let mut batch = Batch::of(&network.table);
+    batch.table().without_table();
+    Socket::netfilter()?.apply(&mut batch)?;
+    match fs::remove_dir_all(&network.records) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(NetworkError::record(&network.records)(error))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,140 @@
+//! A range of addresses, and the addresses in it by their place.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use kedge_netlink::nft::Family;
+use serde::{Deserialize, Serialize};
+
+/// `10.244.1.0/24`; the address is the range's first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Range {
+    first: IpAddr,
+    bits: u8,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no range of addresses like 10.244.1.0/24")]
+pub struct BadRange(String);
+
+impl Range {
+    /// None if an address of this family has fewer bits.
+    pub fn new(address: IpAddr, bits: u8) -> Option<Self> {
+        let width = width(address);
+        let host = width.checked_sub(u32::from(bits))?;
+        let mask = u128::MAX.checked_shl(host).unwrap_or(0);
+        Some(Self { first: with_number(address, number(address) & mask), bits })
+    }
+
+    /// For ranges that everybody knows; `first` is one of `bits` bits.
+    pub(crate) const fn v4(first: Ipv4Addr, bits: u8) -> Self {
+        Self { first: IpAddr::V4(first), bits }
+    }
+
+    pub(crate) const fn v6(first: Ipv6Addr, bits: u8) -> Self {
+        Self { first: IpAddr::V6(first), bits }
+    }
+
+    pub fn bits(&self) -> u8 {
+        self.bits
+    }
+
+    pub fn contains(&self, address: IpAddr) -> bool {
+        Self::new(address, self.bits).is_some_and(|range| range == *self)
+    }
+
+    /// The first address after the range's own: the node has it.
+    pub fn gateway(&self) -> IpAddr {
+        self.at(1)
+    }
+
+    /// The places that pods can have: not the range's own, the gateway's, and where there are broadcasts, theirs.
+    pub(crate) fn places(&self) -> std::ops::Range<u64> {
+        let host = width(self.first) - u32::from(self.bits);
+        let end = 1u64.checked_shl(host).unwrap_or(u64::MAX);
+        let end = if self.first.is_ipv4() { end.saturating_sub(1) } else { end };
+        2..end.max(2)
+    }
+
+    pub(crate) fn at(&self, place: u64) -> IpAddr {
+        with_number(self.first, number(self.first) + u128::from(place))
+    }
+
+    pub(crate) fn family(&self) -> Family {
+        if self.first.is_ipv4() { Family::V4 } else { Family::V6 }
+    }
+
+    pub(crate) fn octets(&self) -> Vec<u8> {
+        octets(self.first)
+    }
+
+    pub(crate) fn mask(&self) -> Vec<u8> {
+        let length = octets(self.first).len();
+        let bits = usize::from(self.bits);
+        (0..length).map(|at| u8::MAX.checked_shl(8 - (bits.saturating_sub(at * 8)).min(8) as u32).unwrap_or(0)).collect()
+    }
+}
+
+pub(crate) fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    }
+}
+
+/// How many bits an address of the same family has.
+pub(crate) fn width(address: IpAddr) -> u32 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+fn number(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(address) => u32::from(address).into(),
+        IpAddr::V6(address) => address.into(),
+    }
+}
+
+/// Another address of the same family; what does not fit is cut off.
+fn with_number(like: IpAddr, number: u128) -> IpAddr {
+    match like {
+        IpAddr::V4(_) => Ipv4Addr::from((number & u128::from(u32::MAX)) as u32).into(),
+        IpAddr::V6(_) => Ipv6Addr::from(number).into(),
+    }
+}
+
+impl FromStr for Range {
+    type Err = BadRange;
+
+    fn from_str(text: &str) -> Result<Self, BadRange> {
+        let read = || {
+            let (address, bits) = text.split_once('/')?;
+            Self::new(address.parse().ok()?, bits.parse().ok()?)
+        };
+        read().ok_or_else(|| BadRange(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for Range {
+    type Error = BadRange;
+
+    fn try_from(text: String) -> Result<Self, BadRange> {
+        text.parse()
+    }
+}
+
+impl From<Range> for String {
+    fn from(range: Range) -> Self {
+        range.to_string()
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}/{}", self.first, self.bits)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+use super::*;
+
+#[test]
+fn the_places_of_a_range() {
+    for (range, shown, gateway, places, last) in [
+        ("10.244.1.9/24", "10.244.1.0/24", "10.244.1.1", 253, "10.244.1.254"),
+        ("10.0.0.0/30", "10.0.0.0/30", "10.0.0.1", 1, "10.0.0.2"),
+        ("fd00:7::/64", "fd00:7::/64", "fd00:7::1", u64::MAX - 2, "fd00:7::ffff:ffff:ffff:fffe"),
+        ("fd00::/126", "fd00::/126", "fd00::1", 2, "fd00::3"),
+    ] {
+        let range: Range = range.parse().unwrap();
+        assert_eq!(range.to_string(), shown);
+        assert_eq!(range.gateway().to_string(), gateway, "{shown}");
+        assert_eq!(range.places().end - range.places().start, places, "{shown}");
+        assert_eq!(range.at(range.places().end - 1).to_string(), last, "{shown}");
+    }
+    for small in ["10.0.0.0/31", "10.0.0.1/32", "fd00::/127", "fd00::/128"] {
+        assert!(small.parse::<Range>().unwrap().places().is_empty(), "{small}");
+    }
+}
+
+#[test]
+fn what_is_in_a_range() {
+    for (range, address, is_in) in [
+        ("10.244.1.0/24", "10.244.1.255", true),
+        ("10.244.1.0/24", "10.244.2.0", false),
+        ("10.244.1.0/24", "fd00::1", false),
+        ("0.0.0.0/0", "192.0.2.1", true),
+        ("fd00::/64", "fd00::1:2:3:4", true),
+        ("fd00::/64", "fd00:0:0:1::", false),
+        ("::/0", "10.0.0.1", false),
+    ] {
+        let (range, address): (Range, IpAddr) = (range.parse().unwrap(), address.parse().unwrap());
+        assert_eq!(range.contains(address), is_in, "{address} in {range}");
+    }
+}
+
+#[test]
+fn the_mask_of_a_range() {
+    for (range, mask) in [
+        ("10.0.0.0/8", vec![255, 0, 0, 0]),
+        ("10.0.0.0/20", vec![255, 255, 240, 0]),
+        ("10.0.0.0/32", vec![255; 4]),
+        ("0.0.0.0/0", vec![0; 4]),
+        ("fd00::/12", [vec![255, 240], vec![0; 14]].concat()),
+    ] {
+        assert_eq!(range.parse::<Range>().unwrap().mask(), mask, "{range}");
+    }
+}
+
+#[test]
+fn what_is_no_range() {
+    for wrong in ["", "10.0.0.0", "10.0.0.0/33", "10.0.0.0/-1", "x/8", "::/129", "10.0.0.0/8/8"] {
+        assert!(wrong.parse::<Range>().is_err(), "{wrong}");
+    }
+}

@@ -1,0 +1,316 @@
+//! A node's network with a real kernel: nodes, pods and the world beyond are network namespaces of one thread. Needs root and `ip`.
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests end where something is wrong, and make namespaces"
+)]
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use kedge_netlink::{Namespace, Socket};
+use kedge_network::cni::{Outcome, answer};
+use kedge_network::{Network, prepare, reap, remove};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+use serde_json::{Value, json};
+
+const PATIENCE: Duration = Duration::from_secs(5);
+/// For what must not happen, and does not happen any later either.
+const REFUSED: Duration = Duration::from_millis(300);
+
+/// A namespace of its own, until it is dropped.
+struct Place {
+    file: File,
+    namespace: Namespace,
+}
+
+impl Place {
+    /// This thread is left in it.
+    fn enter_new() -> Self {
+        // SAFETY: only this thread's network changes; no memory or file is shared any less than before.
+        unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.expect("tests of the network need root");
+        Self { file: File::open("/proc/thread-self/ns/net").unwrap(), namespace: Namespace::here().unwrap() }
+    }
+
+    fn new() -> Self {
+        let home = Namespace::here().unwrap();
+        let place = Self::enter_new();
+        rustix::thread::move_into_link_name_space(std::os::fd::AsFd::as_fd(&home), None).unwrap();
+        place
+    }
+
+    fn path(&self) -> PathBuf {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()).into()
+    }
+
+    fn inside<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.namespace.inside(work).unwrap()
+    }
+
+    fn listen(&self, at: &str) -> TcpListener {
+        self.inside(|| TcpListener::bind(at)).unwrap_or_else(|error| panic!("cannot listen on {at}: {error}"))
+    }
+
+    fn call(&self, to: &str) -> std::io::Result<TcpStream> {
+        self.inside(|| TcpStream::connect_timeout(&to.parse().unwrap(), PATIENCE))
+    }
+}
+
+/// A node and the world beyond it: 192.0.2.1 is the node's, 192.0.2.9 the world's.
+struct Scene {
+    data: tempfile::TempDir,
+    node: Place,
+    world: Place,
+    network: Network,
+}
+
+impl Scene {
+    fn new(ranges: &[&str]) -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let node = Place::enter_new();
+        let world = Place::new();
+        ip("link set lo up");
+        ip(&format!("link add out type veth peer name in netns {}", world.path().display()));
+        ip("addr add 192.0.2.1/24 dev out");
+        ip("link set out up");
+        world.inside(|| {
+            ip("link set lo up");
+            ip("addr add 192.0.2.9/24 dev in");
+            ip("link set in up");
+        });
+        let ranges = ranges.iter().map(|range| range.parse().unwrap()).collect();
+        let network = Network::new(data.path(), "n", 1400, ranges, vec!["10.7.0.0/16".parse().unwrap()]);
+        prepare(&network).unwrap();
+        Self { data, node, world, network }
+    }
+
+    fn ask(&self, command: &str, name: &str, namespace: &Path, ports: Value) -> Outcome {
+        let list: Value = serde_json::from_str(&self.network.config("kedge")).unwrap();
+        let mut config = list["plugins"][0].clone();
+        config["cniVersion"] = list["cniVersion"].clone();
+        config["runtimeConfig"] = json!({"portMappings": ports});
+        let namespace = namespace.to_str().unwrap().to_owned();
+        let variable = |variable: &str| match variable {
+            "CNI_COMMAND" => Some(command.to_owned()),
+            "CNI_CONTAINERID" => Some(name.to_owned()),
+            "CNI_IFNAME" => Some("eth0".to_owned()),
+            "CNI_NETNS" => Some(namespace.clone()),
+            _ => None,
+        };
+        answer("kedge", variable, config.to_string().as_bytes())
+    }
+
+    /// A pod and its addresses.
+    fn pod(&self, name: &str, ports: Value) -> (Place, Vec<IpAddr>) {
+        let place = Place::new();
+        let addresses = self.connect(name, &place, ports);
+        (place, addresses)
+    }
+
+    fn connect(&self, name: &str, place: &Place, ports: Value) -> Vec<IpAddr> {
+        let outcome = self.ask("ADD", name, &place.path(), ports);
+        assert!(outcome.is_done, "{}", outcome.text);
+        let told: Value = serde_json::from_str(&outcome.text).unwrap();
+        let ips = told["ips"].as_array().unwrap().iter().map(|ip| ip["address"].as_str().unwrap());
+        ips.map(|ip| ip.split_once('/').unwrap().0.parse().unwrap()).collect()
+    }
+
+    fn delete(&self, name: &str, place: &Place) {
+        let outcome = self.ask("DEL", name, &place.path(), json!([]));
+        assert!(outcome.is_done, "{}", outcome.text);
+    }
+
+    fn ports_of_the_bridge(&self) -> usize {
+        let mut socket = Socket::route().unwrap();
+        let bridge = socket.link(&self.network.bridge).unwrap().index;
+        socket.links().unwrap().iter().filter(|link| link.master == Some(bridge)).count()
+    }
+
+    fn reserved(&self) -> Vec<String> {
+        let names = std::fs::read_dir(self.data.path().join("network/addresses")).unwrap();
+        let mut names: Vec<String> =
+            names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+fn ip(line: &str) {
+    let done = Command::new("ip").args(line.split(' ')).output().expect("tests of the network need iproute2");
+    assert!(done.status.success(), "ip {line}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// Who a server sees when it is called.
+fn caller(server: &TcpListener, stream: &mut TcpStream) -> IpAddr {
+    let (mut seen, from) = server.accept().unwrap();
+    seen.write_all(b"hello").unwrap();
+    let mut heard = [0; 5];
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.read_exact(&mut heard).unwrap();
+    assert_eq!(&heard, b"hello");
+    from.ip()
+}
+
+/// Each test has a thread of its own, as namespaces belong to threads.
+fn on_a_thread(test: impl FnOnce() + Send + 'static) {
+    if let Err(panic) = std::thread::spawn(test).join() {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+#[test]
+fn pods_reach_each_other_the_node_and_the_world() {
+    on_a_thread(|| {
+        let scene = Scene::new(&["10.7.1.0/24", "fd07:1::/64"]);
+        let (a, a_ips) = scene.pod("a", json!([]));
+        let (b, b_ips) = scene.pod("b", json!([]));
+        assert_eq!(a_ips, ["10.7.1.2".parse::<IpAddr>().unwrap(), "fd07:1::2".parse().unwrap()]);
+
+        for (case, server, target, seen) in [
+            ("pod to pod", b.listen("10.7.1.3:80"), "10.7.1.3:80", "10.7.1.2"),
+            ("pod to pod, the newer family", b.listen("[fd07:1::3]:80"), "[fd07:1::3]:80", "fd07:1::2"),
+            ("pod to the node", scene.node.listen("10.7.1.1:81"), "10.7.1.1:81", "10.7.1.2"),
+            ("pod to the node's own address", scene.node.listen("192.0.2.1:81"), "192.0.2.1:81", "10.7.1.2"),
+            ("pod to the world, which knows no pods", scene.world.listen("192.0.2.9:80"), "192.0.2.9:80", "192.0.2.1"),
+        ] {
+            let mut stream = a.call(target).unwrap_or_else(|error| panic!("{case}: {error}"));
+            assert_eq!(caller(&server, &mut stream).to_string(), seen, "{case}");
+        }
+        let server = a.listen("10.7.1.2:90");
+        let mut stream = scene.node.call("10.7.1.2:90").unwrap();
+        assert_eq!(caller(&server, &mut stream).to_string(), "10.7.1.1", "node to pod");
+        assert_eq!(b_ips.len(), 2);
+
+        for name in ["a", "b"] {
+            let outcome = scene.ask("CHECK", name, if name == "a" { a.path() } else { b.path() }.as_path(), json!([]));
+            assert!(outcome.is_done, "{}", outcome.text);
+        }
+        scene.delete("a", &a);
+        scene.delete("a", &a);
+        drop(b);
+        let outcome = scene.ask("DEL", "b", Path::new(""), json!([]));
+        assert!(outcome.is_done, "{}", outcome.text);
+        assert_eq!((scene.ports_of_the_bridge(), scene.reserved().len()), (0, 0));
+        assert!(!scene.ask("CHECK", "a", &a.path(), json!([])).is_done);
+    });
+}
+
+#[test]
+fn doors_lead_from_the_node_to_pods() {
+    on_a_thread(|| {
+        let scene = Scene::new(&["10.7.1.0/24"]);
+        let web = json!([
+            {"hostPort": 8080, "containerPort": 80, "protocol": "tcp"},
+            {"hostPort": 5353, "containerPort": 53, "protocol": "udp"},
+        ]);
+        let (web_pod, _) = scene.pod("web", web.clone());
+        let local = json!([{"hostPort": 9000, "containerPort": 80, "protocol": "TCP", "hostIP": "127.0.0.1"}]);
+        let (local_pod, _) = scene.pod("local", local);
+        let (other, _) = scene.pod("other", json!([]));
+        let server = web_pod.listen("0.0.0.0:80");
+        let local_server = local_pod.listen("0.0.0.0:80");
+
+        let check = |case: &str| {
+            for (case, from, to, seen) in [
+                (format!("{case}: from the world"), &scene.world, "192.0.2.1:8080", "192.0.2.9"),
+                (format!("{case}: from the node"), &scene.node, "192.0.2.1:8080", "192.0.2.1"),
+                (format!("{case}: from the node to itself"), &scene.node, "127.0.0.1:8080", "10.7.1.1"),
+                (format!("{case}: from another pod"), &other, "192.0.2.1:8080", "10.7.1.4"),
+                (format!("{case}: from the very pod"), &web_pod, "192.0.2.1:8080", "10.7.1.1"),
+            ] {
+                let mut stream = from.call(to).unwrap_or_else(|error| panic!("{case}: {error}"));
+                assert_eq!(caller(&server, &mut stream).to_string(), seen, "{case}");
+            }
+            let mut stream = scene.node.call("127.0.0.1:9000").unwrap();
+            assert_eq!(caller(&local_server, &mut stream).to_string(), "10.7.1.1", "{case}");
+        };
+        check("at first");
+        assert!(scene.world.inside(|| {
+            TcpStream::connect_timeout(&"192.0.2.1:9000".parse::<SocketAddr>().unwrap(), REFUSED).is_err()
+        }));
+
+        let answers = web_pod.inside(|| UdpSocket::bind("0.0.0.0:53")).unwrap();
+        let asks = scene.world.inside(|| UdpSocket::bind("192.0.2.9:0")).unwrap();
+        asks.connect("192.0.2.1:5353").unwrap();
+        asks.set_read_timeout(Some(PATIENCE)).unwrap();
+        answers.set_read_timeout(Some(PATIENCE)).unwrap();
+        asks.send(b"?").unwrap();
+        let mut heard = [0; 1];
+        let (_, from) = answers.recv_from(&mut heard).unwrap();
+        answers.send_to(b"!", from).unwrap();
+        asks.recv(&mut heard).unwrap();
+        assert_eq!(&heard, b"!");
+
+        let taken = scene.ask("ADD", "late", &other.path(), json!([{"hostPort": 8080, "containerPort": 1}]));
+        assert!(!taken.is_done && taken.text.contains("8080"), "{}", taken.text);
+        prepare(&scene.network).unwrap();
+        check("after a new start");
+
+        scene.delete("web", &web_pod);
+        assert!(scene.world.inside(|| {
+            TcpStream::connect_timeout(&"192.0.2.1:8080".parse::<SocketAddr>().unwrap(), REFUSED).is_err()
+        }));
+        let (again, _) = scene.pod("again", web);
+        let server = again.listen("0.0.0.0:80");
+        let mut stream = scene.world.call("192.0.2.1:8080").unwrap();
+        assert_eq!(caller(&server, &mut stream).to_string(), "192.0.2.9", "the door is free again");
+    });
+}
+
+#[test]
+fn what_nobody_gave_back_is_found() {
+    on_a_thread(|| {
+        let scene = Scene::new(&["10.7.1.0/29"]);
+        let (kept, _) = scene.pod("kept", json!([]));
+        let (lost, _) = scene.pod("lost", json!([{"hostPort": 8080, "containerPort": 80}]));
+        // Its wire goes with it, as the kernel does it, if not at once.
+        drop(lost);
+        assert_eq!(reap(&scene.network).unwrap(), 1);
+        assert_eq!(scene.reserved(), ["10.7.1.2"]);
+
+        // A call of which nobody waited for the end is made again.
+        let again = Place::new();
+        let first = scene.connect("twice", &again, json!([]));
+        let second = scene.connect("twice", &Place::new(), json!([]));
+        assert_ne!(first, second);
+        assert_eq!(scene.reserved(), ["10.7.1.2".to_owned(), second[0].to_string()]);
+
+        // The bridge was taken away: the next pod brings it back.
+        ip(&format!("link del {}", scene.network.bridge));
+        let (late, ips) = scene.pod("late", json!([]));
+        let server = late.listen("0.0.0.0:80");
+        let mut stream = scene.node.call(&format!("{}:80", ips[0])).unwrap();
+        assert_eq!(caller(&server, &mut stream).to_string(), "10.7.1.1");
+        drop(kept);
+
+        remove(&scene.network).unwrap();
+        remove(&scene.network).unwrap();
+        assert!(Socket::route().unwrap().link(&scene.network.bridge).is_err());
+        assert!(!scene.data.path().join("network").exists());
+    });
+}
+
+#[test]
+fn two_nodes_on_one_machine_do_not_meet() {
+    on_a_thread(|| {
+        let scene = Scene::new(&["10.7.1.0/24"]);
+        let data = tempfile::tempdir().unwrap();
+        let with = |range: &str| Network::new(data.path(), "m", 1500, vec![range.parse().unwrap()], vec![]);
+        let taken = prepare(&with("10.7.1.0/24")).unwrap_err().to_string();
+        assert!(taken.contains(&scene.network.bridge), "{taken}");
+        let other = with("10.7.2.0/24");
+        prepare(&other).unwrap();
+        let (pod, _) = scene.pod("a", json!([]));
+        remove(&other).unwrap();
+        let server = pod.listen("0.0.0.0:80");
+        let mut stream = scene.node.call("10.7.1.2:80").unwrap();
+        caller(&server, &mut stream);
+    });
+}

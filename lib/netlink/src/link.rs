@@ -1,0 +1,152 @@
+//! Links: bridges, pairs of ends of one wire, and what is known of those that are there.
+
+use crate::message::{CREATE, DUMP, EXCLUSIVE, Message, attributes, put, put_nested, put_text};
+use crate::namespace::Namespace;
+use crate::socket::{NetlinkError, Socket};
+
+const NEW: u16 = 16;
+const DELETE: u16 = 17;
+const GET: u16 = 18;
+const SET: u16 = 19;
+
+const IS_UP: u32 = 1;
+/// The fixed part: family, type, index, flags and which of these are meant.
+const FIXED: usize = 16;
+
+const ADDRESS: u16 = 1;
+const NAME: u16 = 3;
+const MTU: u16 = 4;
+const MASTER: u16 = 10;
+const INFO: u16 = 18;
+const NAMESPACE: u16 = 28;
+const INFO_KIND: u16 = 1;
+const INFO_DATA: u16 = 2;
+const INFO_PORT: u16 = 5;
+const VETH_PEER: u16 = 1;
+const BRIDGE_SNOOPING: u16 = 23;
+const PORT_HAIRPIN: u16 = 4;
+
+/// A hardware address.
+pub type Mac = [u8; 6];
+
+/// What is known of a link.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    pub index: u32,
+    pub name: String,
+    pub mtu: u32,
+    pub mac: Vec<u8>,
+    pub is_up: bool,
+    /// The bridge that it is a port of.
+    pub master: Option<u32>,
+}
+
+/// A wire with one end here, a port of a bridge, and the other end in a namespace.
+#[derive(Debug)]
+pub struct Wire<'a> {
+    pub here: &'a str,
+    pub bridge: u32,
+    pub there: &'a str,
+    pub namespace: &'a Namespace,
+    /// Of the end that is there.
+    pub mac: Mac,
+    pub mtu: u32,
+}
+
+/// A bridge that is up, and floods what it would have to guess.
+pub fn bridge(name: &str, mac: Mac, mtu: u32) -> Message {
+    let fixed = fixed(0, IS_UP, IS_UP);
+    let mut message = Message::new(format!("make the bridge {name}"), NEW, CREATE | EXCLUSIVE, &fixed);
+    message.text(NAME, name).attribute(ADDRESS, &mac).attribute(MTU, &mtu.to_ne_bytes());
+    message.nested(INFO, |info| {
+        put_text(info, INFO_KIND, "bridge");
+        put_nested(info, INFO_DATA, |data| put(data, BRIDGE_SNOOPING, &[0]));
+    });
+    message
+}
+
+/// Both ends at once; the one here is up already.
+pub fn wire(wire: &Wire<'_>) -> Message {
+    let what = format!("connect {} to {}", wire.here, wire.there);
+    let mut message = Message::new(what, NEW, CREATE | EXCLUSIVE, &fixed(0, IS_UP, IS_UP));
+    let mtu = wire.mtu.to_ne_bytes();
+    message.text(NAME, wire.here).attribute(MTU, &mtu).attribute(MASTER, &wire.bridge.to_ne_bytes());
+    message.nested(INFO, |info| {
+        put_text(info, INFO_KIND, "veth");
+        put_nested(info, INFO_DATA, |data| {
+            put_nested(data, VETH_PEER, |peer| {
+                peer.extend(fixed(0, 0, 0));
+                put_text(peer, NAME, wire.there);
+                put(peer, ADDRESS, &wire.mac);
+                put(peer, MTU, &mtu);
+                put(peer, NAMESPACE, &wire.namespace.number().to_ne_bytes());
+            });
+        });
+    });
+    message
+}
+
+/// Lets what came by a port of a bridge leave by it again.
+pub fn hairpin(name: &str) -> Message {
+    let mut message = Message::new(format!("let {name} send back"), NEW, 0, &fixed(0, 0, 0));
+    message.text(NAME, name).nested(INFO, |info| {
+        put_nested(info, INFO_PORT, |port| put(port, PORT_HAIRPIN, &[1]));
+    });
+    message
+}
+
+pub fn up(index: u32) -> Message {
+    Message::new(format!("switch on link {index}"), SET, 0, &fixed(index, IS_UP, IS_UP))
+}
+
+pub fn set_mtu(index: u32, mtu: u32) -> Message {
+    let what = format!("give link {index} packets of {mtu} bytes");
+    let mut message = Message::new(what, SET, 0, &fixed(index, 0, 0));
+    message.attribute(MTU, &mtu.to_ne_bytes());
+    message
+}
+
+/// Both ends of a wire go with either.
+pub fn delete(name: &str) -> Message {
+    let mut message = Message::new(format!("remove {name}"), DELETE, 0, &fixed(0, 0, 0));
+    message.text(NAME, name);
+    message
+}
+
+impl Socket {
+    /// The link of a name; an absent one is refused with `NODEV`.
+    pub fn link(&mut self, name: &str) -> Result<Link, NetlinkError> {
+        let what = format!("find the link {name}");
+        let mut question = Message::new(what.clone(), GET, 0, &fixed(0, 0, 0));
+        question.text(NAME, name);
+        self.ask(question, read)?.pop().ok_or(NetlinkError::Nonsense { what })
+    }
+
+    pub fn links(&mut self) -> Result<Vec<Link>, NetlinkError> {
+        self.ask(Message::new("list the links", GET, DUMP, &fixed(0, 0, 0)), read)
+    }
+}
+
+fn fixed(index: u32, flags: u32, meant: u32) -> [u8; FIXED] {
+    let mut fixed = [0; FIXED];
+    fixed[4..8].copy_from_slice(&index.to_ne_bytes());
+    fixed[8..12].copy_from_slice(&flags.to_ne_bytes());
+    fixed[12..16].copy_from_slice(&meant.to_ne_bytes());
+    fixed
+}
+
+fn read(body: &[u8]) -> Option<Link> {
+    let fixed = body.first_chunk::<FIXED>()?;
+    let number = |at: usize| u32::from_ne_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
+    let mut link = Link { index: number(4), is_up: number(8) & IS_UP != 0, ..Link::default() };
+    for attribute in attributes(&body[FIXED..]) {
+        match attribute.kind {
+            NAME => link.name = attribute.name(),
+            MTU => link.mtu = attribute.number()?,
+            ADDRESS => link.mac = attribute.value.to_vec(),
+            MASTER => link.master = attribute.number(),
+            _ => {}
+        }
+    }
+    Some(link)
+}

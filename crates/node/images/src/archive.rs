@@ -59,15 +59,47 @@ struct Saved {
 }
 
 impl Archive {
-    /// Reads the list of what is in it.
+    /// Reads the list of what is in it. A folder with an OCI layout is an archive too.
     pub fn open(path: &Path) -> Result<Self, ArchiveError> {
         let failed = |source| ArchiveError::Read { path: path.to_owned(), source };
-        let mut file = File::open(path).map_err(failed)?;
+        if path.is_dir() {
+            let file = tempfile::tempfile().map_err(failed)?;
+            let mut packed = tar::Builder::new(&file);
+            packed.append_dir_all(".", path).and_then(|()| packed.finish()).map_err(failed)?;
+            drop(packed);
+            return Self::list(path, file);
+        }
+        Self::unpack(path, File::open(path).map_err(failed)?)
+    }
+
+    /// Reads an archive that comes only once, and is called `name` where something is wrong with it.
+    pub fn read(mut from: impl Read, name: &str) -> Result<Self, ArchiveError> {
+        let path = Path::new(name);
+        let failed = |source| ArchiveError::Read { path: path.to_owned(), source };
+        let mut file = tempfile::tempfile().map_err(failed)?;
+        io::copy(&mut from, &mut file).and_then(|_| file.rewind()).map_err(failed)?;
+        Self::unpack(path, file)
+    }
+
+    fn unpack(path: &Path, mut file: File) -> Result<Self, ArchiveError> {
+        let failed = |source| ArchiveError::Read { path: path.to_owned(), source };
         let mut magic = [0; 4];
         let read = file.read(&mut magic).map_err(failed)?;
-        if matches!(magic.get(..read), Some([0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd])) {
-            return Err(ArchiveError::Compressed { path: path.to_owned() });
+        file.rewind().map_err(failed)?;
+        match magic.get(..read) {
+            Some([0x28, 0xb5, 0x2f, 0xfd]) => Err(ArchiveError::Compressed { path: path.to_owned() }),
+            Some([0x1f, 0x8b, ..]) => {
+                let mut whole = tempfile::tempfile().map_err(failed)?;
+                let mut packed = flate2::read::MultiGzDecoder::new(io::BufReader::new(file));
+                io::copy(&mut packed, &mut whole).map_err(failed)?;
+                Self::list(path, whole)
+            }
+            _ => Self::list(path, file),
         }
+    }
+
+    fn list(path: &Path, mut file: File) -> Result<Self, ArchiveError> {
+        let failed = |source| ArchiveError::Read { path: path.to_owned(), source };
         file.rewind().map_err(failed)?;
         let mut entries = HashMap::new();
         let mut links = Vec::new();

@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 
 use self::wire::{
     Action, CreateLease, Delete, Descriptor, InfoAnswer, InfoQuestion, Nothing, Record, RecordAnswer,
-    RecordChange, WriteAnswer, WriteQuestion,
+    RecordChange, UnderWayAnswer, UnderWayQuestion, WriteAnswer, WriteQuestion, WriteStatus,
 };
 use crate::digest::Digest;
 use crate::manifest::{Blob, Image};
@@ -116,6 +116,17 @@ impl Store {
             names.push(name);
         }
         Ok(names)
+    }
+
+    /// How many bytes are there of the blobs that are on their way in, and how many there will be.
+    pub async fn under_way(&self) -> Result<(u64, u64), ImportError> {
+        let path = "/containerd.services.content.v1.Content/ListStatuses";
+        let answer: UnderWayAnswer =
+            self.caller.ask(path, UnderWayQuestion { filters: Vec::new() }, LIMIT).await?;
+        let sum = |part: fn(&WriteStatus) -> i64| {
+            answer.statuses.iter().map(|one| u64::try_from(part(one)).unwrap_or(0)).sum::<u64>()
+        };
+        Ok((sum(|one| one.offset), sum(|one| one.total)))
     }
 
     async fn has(&self, digest: &Digest) -> Result<bool, ImportError> {

@@ -42,12 +42,40 @@ fn what_is_no_archive_of_images_is_said_to_be_none() {
 }
 
 #[test]
-fn what_is_compressed_or_absent_is_said_to_be() {
+fn what_cannot_be_read_is_said_to_be_so() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.tar.gz");
     assert!(matches!(Archive::open(&path), Err(ArchiveError::Read { .. })));
     fs::write(&path, [0x1f, 0x8b, 8, 0]).unwrap();
+    assert!(matches!(Archive::open(&path), Err(ArchiveError::Read { .. })));
+    fs::write(&path, [0x28, 0xb5, 0x2f, 0xfd]).unwrap();
     assert!(matches!(Archive::open(&path), Err(ArchiveError::Compressed { .. })));
+}
+
+#[test]
+fn packed_piped_or_in_a_folder_it_is_the_same_image() {
+    let manifest = br#"[{"Config": "c.json", "RepoTags": ["a:1"], "Layers": []}]"#;
+    let (folder, path) = archive(&[("manifest.json", manifest), ("c.json", b"{}")]);
+    let plain = fs::read(&path).unwrap();
+    let packed = folder.path().join("x.tar.gz");
+    let mut gzip =
+        flate2::write::GzEncoder::new(File::create(&packed).unwrap(), flate2::Compression::default());
+    io::Write::write_all(&mut gzip, &plain).unwrap();
+    gzip.finish().unwrap();
+    let layout = folder.path().join("layout");
+    fs::create_dir(&layout).unwrap();
+    fs::write(layout.join("manifest.json"), manifest).unwrap();
+    fs::write(layout.join("c.json"), b"{}").unwrap();
+    for opened in [
+        Archive::open(&path),
+        Archive::open(&packed),
+        Archive::open(&layout),
+        Archive::read(&plain[..], "standard input"),
+        Archive::read(&fs::read(&packed).unwrap()[..], "standard input"),
+    ] {
+        let images = opened.unwrap().images().unwrap();
+        assert_eq!(images[0].config, Digest::of(b"{}"));
+    }
 }
 
 #[test]

@@ -96,3 +96,23 @@ pub(super) struct Delete {
     #[prost(string, tag = "1")]
     pub(super) name: String,
 }
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub(super) struct UnderWayQuestion {
+    #[prost(string, repeated, tag = "1")]
+    pub(super) filters: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub(super) struct UnderWayAnswer {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) statuses: Vec<WriteStatus>,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub(super) struct WriteStatus {
+    #[prost(int64, tag = "4")]
+    pub(super) offset: i64,
+    #[prost(int64, tag = "5")]
+    pub(super) total: i64,
+}

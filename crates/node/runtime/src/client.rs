@@ -15,12 +15,13 @@ use crate::wire::{
     ListContainerStatsRequest, ListContainerStatsResponse, ListContainersRequest, ListContainersResponse,
     ListImagesRequest, ListImagesResponse, ListPodSandboxRequest, ListPodSandboxResponse, PodSandbox,
     PodSandboxConfig, PodSandboxFilter, PodSandboxStatus, PodSandboxStatusRequest, PodSandboxStatusResponse,
-    PullImageRequest, PullImageResponse, RemoveImageRequest, RunPodSandboxRequest, RuntimeStatus, SandboxId,
-    StatusRequest, StatusResponse, StopContainerRequest, UpdateContainerResourcesRequest, VersionRequest,
-    VersionResponse,
+    PullImageRequest, PullImageResponse, RemoveImageRequest, RunPodSandboxRequest, SandboxId, StatusRequest,
+    StatusResponse, StopContainerRequest, UpdateContainerResourcesRequest, VersionRequest, VersionResponse,
 };
 
 const USUAL: Duration = Duration::from_secs(120);
+/// A runtime that does not say how it is within this is not well.
+const STATUS: Duration = Duration::from_secs(10);
 /// A sandbox waits for its network.
 const SANDBOX: Duration = Duration::from_secs(240);
 /// An image may be large and far away; a pull that stands still is the runtime's to end.
@@ -35,7 +36,7 @@ pub struct Told<S> {
 /// Cheap to clone; clones share the connection.
 #[derive(Clone, Debug)]
 pub struct Runtime {
-    caller: Caller,
+    pub(crate) caller: Caller,
 }
 
 impl Runtime {
@@ -51,12 +52,11 @@ impl Runtime {
             .map_err(RuntimeError::from)
     }
 
-    pub async fn status(&self) -> Result<RuntimeStatus, RuntimeError> {
-        let answer: StatusResponse = self
-            .caller
-            .ask("/runtime.v1.RuntimeService/Status", StatusRequest { verbose: false }, USUAL)
-            .await?;
-        answer.status.ok_or(RuntimeError::Incomplete { call: "Status", what: "a status" })
+    pub async fn status(&self) -> Result<StatusResponse, RuntimeError> {
+        self.caller
+            .ask("/runtime.v1.RuntimeService/Status", StatusRequest { verbose: false }, STATUS)
+            .await
+            .map_err(RuntimeError::from)
     }
 
     pub async fn run_sandbox(

@@ -50,6 +50,33 @@ pub struct StatusResponse {
     pub status: Option<RuntimeStatus>,
     #[prost(map = "string, string", tag = "2")]
     pub info: HashMap<String, String>,
+    /// Newer runtimes tell of both.
+    #[prost(message, repeated, tag = "3")]
+    pub runtime_handlers: Vec<RuntimeHandler>,
+    #[prost(message, optional, tag = "4")]
+    pub features: Option<RuntimeFeatures>,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct RuntimeHandler {
+    #[prost(string, tag = "1")]
+    pub name: String,
+    #[prost(message, optional, tag = "2")]
+    pub features: Option<RuntimeHandlerFeatures>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct RuntimeHandlerFeatures {
+    #[prost(bool, tag = "1")]
+    pub recursive_read_only_mounts: bool,
+    #[prost(bool, tag = "2")]
+    pub user_namespaces: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct RuntimeFeatures {
+    #[prost(bool, tag = "1")]
+    pub supplemental_groups_policy: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]

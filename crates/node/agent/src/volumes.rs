@@ -1,105 +1,249 @@
-//! The volumes that a pod lists, looked up and made. What cannot be made yet is named in words that people see in events.
+//! The volumes that a pod's containers use: looked up, made, kept up to date and given back. What cannot be made yet is named in
+//! words that people see in events.
 
-mod projected;
+mod cause;
+mod claims;
+mod files;
+mod gather;
+mod keeper;
+mod local_path;
+mod medium;
+mod record;
+mod token;
+mod uses;
+mod watches;
 
-use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{
-    ConfigMap, HostPathVolumeSource, KeyToPath, PersistentVolume, PersistentVolumeClaim, Pod, Secret,
-    Volume as Listed,
-};
-use kedge_kinds::Quantity;
-use kedge_mounts::{Content, HostKind, Medium, MountError, Volume};
-use kube::Api;
+use k8s_openapi::api::core::v1::{HostPathVolumeSource, Pod, Volume as Listed};
+use kedge_mounts::{Group, HostKind, MountError, Nfs, Volume};
+use tokio::sync::{Mutex, watch};
+use tokio::task::JoinHandle;
 
-use crate::spec::env::EnvError;
+pub(crate) use self::cause::VolumesError;
+use self::cause::{Cause, VolumeError};
+use self::files::Known;
+use self::gather::{Gathered, Wants, gather};
+use self::keeper::Keeper;
+pub(crate) use self::local_path::LocalPaths;
+pub(crate) use self::record::{Place, Places};
+pub(crate) use self::watches::Watches;
 use crate::tools::Tools;
 
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum VolumeError {
-    #[error("MountVolume.SetUp failed for volume \"{name}\" : {source}")]
-    Volume { name: String, source: Box<VolumeError> },
-    #[error(transparent)]
-    Mount(#[from] MountError),
-    #[error("{0} \"{1}\" not found")]
-    Absent(&'static str, String),
-    #[error("references non-existent {0} key: {1}")]
-    NoKey(&'static str, String),
-    #[error("persistentvolumeclaim \"{0}\" is not bound")]
-    Unbound(String),
-    #[error("volumes of this kind are not supported: {0}")]
-    Unsupported(String),
-    #[error(transparent)]
-    Field(#[from] EnvError),
-    #[error("the API cannot be asked")]
-    Api(#[from] Box<kube::Error>),
+/// Between two attempts at the volumes of a pod that runs already.
+const AGAIN: Duration = Duration::from_secs(10);
+
+/// The volumes of one pod. Made once in its life here, and kept.
+pub(crate) struct PodVolumes {
+    tools: Arc<Tools>,
+    wanted: watch::Receiver<Arc<Pod>>,
+    made: Arc<Mutex<Places>>,
+    keeper: parking_lot::Mutex<Option<Task>>,
+    adopter: parking_lot::Mutex<Option<Task>>,
+    /// They were made, or are being taken over from the agent before.
+    begun: AtomicBool,
 }
 
-impl From<kube::Error> for VolumeError {
-    fn from(error: kube::Error) -> Self {
-        Self::Api(Box::new(error))
+/// Ends when nobody holds it.
+struct Task(JoinHandle<()>);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 
-/// Where each volume of the pod is on the node.
-pub(crate) async fn prepare(tools: &Tools, pod: &Pod) -> Result<HashMap<String, PathBuf>, VolumeError> {
-    let uid = pod.metadata.uid.as_deref().unwrap_or_default();
-    let mut places = HashMap::new();
-    for listed in pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten()) {
-        let named =
-            |source: VolumeError| VolumeError::Volume { name: listed.name.clone(), source: Box::new(source) };
-        let volume = look_up(tools, pod, listed).await.map_err(named)?;
-        let place = tools.mounts.prepare(uid, &listed.name, &volume).map_err(|error| named(error.into()))?;
-        places.insert(listed.name.clone(), place);
+impl Task {
+    async fn end(mut self) {
+        self.0.abort();
+        let _ended = (&mut self.0).await;
     }
-    Ok(places)
 }
 
-async fn look_up(tools: &Tools, pod: &Pod, listed: &Listed) -> Result<Volume, VolumeError> {
-    if let Some(source) = &listed.empty_dir {
-        let limit = source.size_limit.as_ref().and_then(|limit| limit.0.parse::<Quantity>().ok());
-        let limit = limit.and_then(|limit| u64::try_from(limit.value()).ok());
-        let medium = match source.medium.as_deref() {
-            Some("Memory") => Medium::Memory { limit },
-            _ => Medium::Disk,
+impl PodVolumes {
+    pub(crate) fn new(tools: Arc<Tools>, wanted: watch::Receiver<Arc<Pod>>) -> Arc<Self> {
+        Arc::new(Self {
+            tools,
+            wanted,
+            made: Arc::default(),
+            keeper: parking_lot::Mutex::default(),
+            adopter: parking_lot::Mutex::default(),
+            begun: AtomicBool::new(false),
+        })
+    }
+
+    /// Makes what isn't made yet, and answers where each is on the node.
+    pub(crate) async fn ensure(&self, pod: &Pod) -> Result<Places, VolumesError> {
+        self.begun.store(true, Ordering::Relaxed);
+        let mut made = self.made.lock().await;
+        let missing: Vec<&Listed> =
+            uses::used(pod).into_iter().filter(|volume| !made.contains_key(&volume.name)).collect();
+        if missing.is_empty() {
+            return Ok(made.clone());
+        }
+        let uid = pod.metadata.uid.as_deref().unwrap_or_default();
+        let file = self.tools.folders.volumes_record(uid);
+        let before = record::read(&file);
+        let gathered = gather(&self.tools, pod, &Wants::of(&missing)).await;
+        let mut failures = Vec::new();
+        for listed in missing {
+            match self.make(pod, uid, listed, &gathered, &before).await {
+                Ok(place) => drop(made.insert(listed.name.clone(), place)),
+                Err(failure) => failures.push(failure),
+            }
+        }
+        if *made != before
+            && !made.is_empty()
+            && let Err(error) = record::write(&file, &made)
+        {
+            tracing::warn!(%error, uid, "cannot note where volumes are");
+        }
+        let places = made.clone();
+        drop(made);
+        self.keep(pod, &places, gathered);
+        if failures.is_empty() { Ok(places) } else { Err(VolumesError(failures)) }
+    }
+
+    /// Looks after the volumes of a pod that an agent before this one made.
+    pub(crate) fn adopt(self: &Arc<Self>) {
+        if self.begun.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let volumes = Arc::downgrade(self);
+        let adopt = async move {
+            while let Some(volumes) = volumes.upgrade() {
+                let pod = volumes.wanted.borrow().clone();
+                let Err(error) = volumes.ensure(&pod).await else { return };
+                tracing::debug!(%error, "cannot look after the volumes of a pod");
+                let clock = volumes.tools.clock.clone();
+                drop(volumes);
+                clock.sleep(AGAIN).await;
+            }
         };
-        return Ok(Volume::Empty { medium });
+        *self.adopter.lock() = Some(Task(tokio::spawn(adopt)));
+    }
+
+    /// Takes away everything that the pod has.
+    pub(crate) async fn release(&self, uid: &str) -> Result<(), MountError> {
+        let tasks = [self.adopter.lock().take(), self.keeper.lock().take()];
+        for task in tasks.into_iter().flatten() {
+            task.end().await;
+        }
+        let mut made = self.made.lock().await;
+        made.clear();
+        let (mounts, uid) = (self.tools.mounts.clone(), uid.to_owned());
+        match tokio::task::spawn_blocking(move || mounts.release(&uid)).await {
+            Ok(outcome) => outcome,
+            // The process is ending; the next one goes on with it.
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// From now on what changes is brought to the files.
+    fn keep(&self, pod: &Pod, places: &Places, gathered: Gathered) {
+        let used: Vec<&Listed> =
+            uses::used(pod).into_iter().filter(|volume| places.contains_key(&volume.name)).collect();
+        let wants = Wants::of(&used);
+        let has_facts = used.iter().any(|volume| volume.downward_api.is_some());
+        if wants.is_empty() && !has_facts {
+            return;
+        }
+        let keeper =
+            Keeper::new(self.tools.clone(), self.wanted.clone(), self.made.clone(), gathered, wants);
+        *self.keeper.lock() = Some(Task(tokio::spawn(keeper.keep())));
+    }
+
+    async fn make(
+        &self,
+        pod: &Pod,
+        uid: &str,
+        listed: &Listed,
+        gathered: &Gathered,
+        before: &Places,
+    ) -> Result<Place, VolumeError> {
+        let tools = &self.tools;
+        // What a claim led to does not change in a pod's life, and the API may be away.
+        let claim = claims::named(pod, listed);
+        let known = before.get(&listed.name).filter(|place| place.path.exists());
+        if let Some(place) = known.filter(|_| claim.is_some()) {
+            return Ok(place.clone());
+        }
+        let planned = match claim {
+            Some(claim) => claims::find(tools, pod, listed, claim)
+                .await
+                .map(|found| (found.name, found.volume, found.read_only)),
+            None => plan(tools, pod, listed, gathered)
+                .map(|(volume, read_only)| (listed.name.clone(), volume, read_only)),
+        };
+        let (name, volume, read_only) = match (planned, known) {
+            (Ok(planned), _) => planned,
+            // The API says nothing; what is there is better than nothing.
+            (Err(error), Some(place)) if error.is_silence() => return Ok(place.clone()),
+            (Err(error), _) => return Err(error),
+        };
+        let group = uses::group(pod);
+        let path = self.prepare(uid, &listed.name, volume, group).await;
+        path.map(|path| Place { path, read_only }).map_err(|cause| VolumeError::SetUp { volume: name, cause })
+    }
+
+    /// A server that doesn't answer and a million files take their time.
+    async fn prepare(
+        &self,
+        uid: &str,
+        name: &str,
+        volume: Volume,
+        group: Option<Group>,
+    ) -> Result<PathBuf, Cause> {
+        let (mounts, uid, name) = (self.tools.mounts.clone(), uid.to_owned(), name.to_owned());
+        let made = tokio::task::spawn_blocking(move || mounts.prepare(&uid, &name, &volume, group)).await;
+        Ok(made.map_err(|_| Cause::Broken)??)
+    }
+}
+
+/// What a volume is, and whether it may only be read.
+fn plan(
+    tools: &Tools,
+    pod: &Pod,
+    listed: &Listed,
+    gathered: &Gathered,
+) -> Result<(Volume, bool), VolumeError> {
+    let set_up = |cause| VolumeError::SetUp { volume: listed.name.clone(), cause };
+    let unprocessed = |cause| VolumeError::Unprocessed { volume: listed.name.clone(), cause };
+    if uses::ways(pod, &listed.name).1 {
+        let (volume, mode) = (listed.name.clone(), "Filesystem".to_owned());
+        return Err(unprocessed(Cause::Mode { volume, mode, way: "volumeDevices" }));
+    }
+    let known = Known { place: &tools.place, allocatable: &tools.allocatable };
+    if let Some(files) = files::of(listed, pod, gathered, known).map_err(set_up)? {
+        return Ok((Volume::Files(files), true));
+    }
+    if let Some(source) = &listed.empty_dir {
+        let medium = medium::of(source, pod, tools.memory()).map_err(set_up)?;
+        return Ok((Volume::Empty { medium }, false));
     }
     if let Some(source) = &listed.host_path {
-        return Ok(host(source));
+        return Ok((host(source), false));
     }
-    if let Some(source) = &listed.config_map {
-        let optional = source.optional == Some(true);
-        let found = config_map(tools, pod, &source.name).await?;
-        let mode = source.default_mode.unwrap_or(0o644);
-        return of_map(&source.name, found, source.items.as_deref(), mode, optional)
-            .map(|files| Volume::Files { files });
+    if let Some(source) = &listed.nfs {
+        let nfs = Nfs {
+            server: source.server.clone(),
+            path: source.path.clone(),
+            read_only: source.read_only == Some(true),
+            options: Vec::new(),
+        };
+        return Ok((Volume::Nfs(nfs), false));
     }
-    if let Some(source) = &listed.secret {
-        let name = source.secret_name.as_deref().unwrap_or_default();
-        let optional = source.optional == Some(true);
-        let found = secret(tools, pod, name).await?;
-        let mode = source.default_mode.unwrap_or(0o644);
-        return of_secret(name, found, source.items.as_deref(), mode, optional)
-            .map(|files| Volume::Files { files });
-    }
-    if let Some(source) = &listed.downward_api {
-        let mode = source.default_mode.unwrap_or(0o644);
-        let files = projected::facts(tools, pod, source.items.as_deref().unwrap_or_default(), mode)?;
-        return Ok(Volume::Files { files });
-    }
-    if let Some(source) = &listed.projected {
-        return Ok(Volume::Files { files: projected::files(tools, pod, source).await? });
-    }
-    if let Some(source) = &listed.persistent_volume_claim {
-        return claimed(tools, pod, &source.claim_name).await;
-    }
-    if listed.ephemeral.is_some() {
-        let name = format!("{}-{}", pod.metadata.name.as_deref().unwrap_or_default(), listed.name);
-        return claimed(tools, pod, &name).await;
-    }
-    Err(VolumeError::Unsupported(listed.name.clone()))
+    let what = match listed {
+        Listed { image: Some(_), .. } => "image",
+        Listed { csi: Some(_), .. } => "csi",
+        Listed { iscsi: Some(_), .. } => "iscsi",
+        Listed { git_repo: Some(_), .. } => "gitRepo",
+        _ => "such",
+    };
+    Err(unprocessed(Cause::Unsupported(what)))
 }
 
 fn host(source: &HostPathVolumeSource) -> Volume {
@@ -114,96 +258,4 @@ fn host(source: &HostPathVolumeSource) -> Volume {
         _ => HostKind::Any,
     };
     Volume::Host { path: PathBuf::from(&source.path), kind }
-}
-
-async fn config_map(tools: &Tools, pod: &Pod, name: &str) -> Result<Option<ConfigMap>, VolumeError> {
-    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
-    Ok(Api::<ConfigMap>::namespaced(tools.client.clone(), namespace).get_opt(name).await?)
-}
-
-async fn secret(tools: &Tools, pod: &Pod, name: &str) -> Result<Option<Secret>, VolumeError> {
-    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
-    Ok(Api::<Secret>::namespaced(tools.client.clone(), namespace).get_opt(name).await?)
-}
-
-fn of_map(
-    name: &str,
-    found: Option<ConfigMap>,
-    items: Option<&[KeyToPath]>,
-    mode: i32,
-    optional: bool,
-) -> Result<Vec<Content>, VolumeError> {
-    let Some(found) = found else {
-        return if optional {
-            Ok(Vec::new())
-        } else {
-            Err(VolumeError::Absent("configmap", name.to_owned()))
-        };
-    };
-    let text = found.data.into_iter().flatten().map(|(key, value)| (key, value.into_bytes()));
-    let binary = found.binary_data.into_iter().flatten().map(|(key, value)| (key, value.0));
-    select("config", text.chain(binary).collect(), items, mode, optional)
-}
-
-fn of_secret(
-    name: &str,
-    found: Option<Secret>,
-    items: Option<&[KeyToPath]>,
-    mode: i32,
-    optional: bool,
-) -> Result<Vec<Content>, VolumeError> {
-    let Some(found) = found else {
-        return if optional { Ok(Vec::new()) } else { Err(VolumeError::Absent("secret", name.to_owned())) };
-    };
-    let data = found.data.into_iter().flatten().map(|(key, value)| (key, value.0)).collect();
-    select("secret", data, items, mode, optional)
-}
-
-/// All keys, or those that are listed, each at its own path.
-fn select(
-    what: &'static str,
-    mut data: HashMap<String, Vec<u8>>,
-    items: Option<&[KeyToPath]>,
-    mode: i32,
-    optional: bool,
-) -> Result<Vec<Content>, VolumeError> {
-    let content =
-        |path: String, mode: i32, bytes| Content { path, mode: mode.cast_unsigned() & 0o777, bytes };
-    let Some(items) = items.filter(|items| !items.is_empty()) else {
-        let mut files: Vec<_> = data.into_iter().map(|(key, bytes)| content(key, mode, bytes)).collect();
-        files.sort_by(|one, other| one.path.cmp(&other.path));
-        return Ok(files);
-    };
-    let mut files = Vec::new();
-    for item in items {
-        match data.remove(&item.key) {
-            Some(bytes) => {
-                data.insert(item.key.clone(), bytes.clone());
-                files.push(content(item.path.clone(), item.mode.unwrap_or(mode), bytes));
-            }
-            None if optional => {}
-            None => return Err(VolumeError::NoKey(what, item.key.clone())),
-        }
-    }
-    Ok(files)
-}
-
-/// The volume that a claim has got.
-async fn claimed(tools: &Tools, pod: &Pod, name: &str) -> Result<Volume, VolumeError> {
-    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
-    let claims = Api::<PersistentVolumeClaim>::namespaced(tools.client.clone(), namespace);
-    let absent = || VolumeError::Absent("persistentvolumeclaim", name.to_owned());
-    let claim = claims.get_opt(name).await?.ok_or_else(absent)?;
-    let bound = claim.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Bound");
-    let volume = claim.spec.and_then(|spec| spec.volume_name).filter(|_| bound);
-    let volume = volume.ok_or_else(|| VolumeError::Unbound(name.to_owned()))?;
-    let volumes = Api::<PersistentVolume>::all(tools.client.clone());
-    let absent = || VolumeError::Absent("persistentvolume", volume.clone());
-    let found = volumes.get_opt(&volume).await?.ok_or_else(absent)?;
-    let spec = found.spec.unwrap_or_default();
-    match (&spec.host_path, &spec.local) {
-        (Some(source), _) => Ok(host(source)),
-        (_, Some(source)) => Ok(Volume::Host { path: PathBuf::from(&source.path), kind: HostKind::Folder }),
-        _ => Err(VolumeError::Unsupported(volume)),
-    }
 }

@@ -22,7 +22,8 @@ pub(crate) fn prepare(path: &Path, kind: HostKind) -> Result<PathBuf, MountError
             made.map_err(MountError::io("make", path))?;
         }
         (HostKind::FileOrNew, None) => {
-            let made = fs::File::options().create_new(true).write(true).mode(0o644).open(path);
+            // Whoever else was faster made the same.
+            let made = fs::File::options().create(true).truncate(false).write(true).mode(0o644).open(path);
             made.map(drop).map_err(MountError::io("make", path))?;
         }
         (HostKind::Any, None) => {
@@ -43,4 +44,24 @@ pub(crate) fn prepare(path: &Path, kind: HostKind) -> Result<PathBuf, MountError
         (HostKind::BlockDevice, _) => return Err(wrong("a block device")),
     }
     Ok(path.to_owned())
+}
+
+/// A folder of the node that pods are given.
+pub(crate) fn local(path: &Path, make: bool) -> Result<PathBuf, MountError> {
+    match fs::metadata(path) {
+        Ok(_) => Ok(path.to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && make => {
+            if let Some(above) = path.parent() {
+                let made = fs::DirBuilder::new().recursive(true).mode(0o755).create(above);
+                made.map_err(MountError::io("make", above))?;
+            }
+            // Whoever runs in the pod, it is his.
+            crate::mounts::new_folder(path, 0o777)?;
+            Ok(path.to_owned())
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(MountError::Missing { path: path.to_owned() })
+        }
+        Err(error) => Err(MountError::io("look at", path)(error)),
+    }
 }

@@ -1,10 +1,15 @@
 //! Makes what containers find at a path: empty folders, folders of the node, files with given content. Knows volumes by what is
 //! in them, not by the objects that they come from; never heard of the API server. Walk: `node/agent` drives it.
 
+mod group;
 mod host;
 mod mounts;
+mod nfs;
+mod readonly;
+mod sub;
+mod table;
 mod tree;
 mod volume;
 
 pub use mounts::{MountError, Mounts};
-pub use volume::{Content, HostKind, Medium, Volume};
+pub use volume::{Content, Files, Group, HostKind, Medium, Nfs, Sub, Volume};

@@ -1,29 +1,43 @@
 //! What a container finds at which path: the pod's volumes, its hosts file, and a place for its last words.
 
-use std::collections::{BTreeMap, HashMap};
+mod hosts;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use k8s_openapi::api::core::v1::{Container, VolumeMount};
+use kedge_mounts::Sub;
 use kedge_runtime::wire::{Mount, MountPropagation};
 
 use super::Work;
 use crate::spec::env::Place;
 use crate::spec::expand::expand;
-use crate::spec::sandbox;
+use crate::volumes::Places;
 
 const LAST_WORDS: &str = "/dev/termination-log";
 const HOSTS: &str = "/etc/hosts";
 
+/// People read these in the container's status. They say nothing about the node's own folders.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MountsError {
-    #[error("volume {0:?} is not listed by the pod")]
-    Unknown(String),
-    #[error("failed to prepare subPath for volumeMount {0:?}: {1:?} leads out of the volume")]
-    Outside(String, String),
-    #[error("cannot prepare {}", path.display())]
+    #[error("cannot find volume {volume:?} to mount into container {container:?}")]
+    Unknown { volume: String, container: String },
+    #[error("missing value for {0}")]
+    NoValue(String),
+    #[error("error SubPath `{0}` must not be an absolute path")]
+    Absolute(String),
+    #[error("unable to provision SubPath `{0}`: must not contain '..'")]
+    Upwards(String),
+    #[error("failed to prepare subPath for volumeMount {mount:?} of container {container:?}")]
+    Part { mount: String, container: String },
+    #[error("failed to resolve recursive read-only mode: volume {0:?} requested recursive read-only mode, but {1}")]
+    NotReadOnly(String, String),
+    #[error("cannot make volume {0:?} read-only for container {1:?}")]
+    ReadOnly(String, String),
+    #[error("cannot prepare {}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
 
@@ -31,77 +45,139 @@ pub(super) fn of(
     work: &Work,
     container: &Container,
     attempt: u32,
-    volumes: &HashMap<String, PathBuf>,
+    volumes: &Places,
     environment: &BTreeMap<String, String>,
     place: &Place,
 ) -> Result<Vec<Mount>, MountsError> {
     let mut mounts = Vec::new();
-    for wanted in container.volume_mounts.iter().flatten() {
-        let base = volumes.get(&wanted.name).ok_or_else(|| MountsError::Unknown(wanted.name.clone()))?;
+    for (index, wanted) in container.volume_mounts.iter().flatten().enumerate() {
+        let unknown =
+            || MountsError::Unknown { volume: wanted.name.clone(), container: container.name.clone() };
+        let volume = volumes.get(&wanted.name).ok_or_else(unknown)?;
+        let path = match sub_path(wanted, environment)? {
+            None => volume.path.clone(),
+            Some(path) => part(work, container, index, wanted, &volume.path, &path)?,
+        };
+        let path = match is_recursively_read_only(wanted)? {
+            false => path,
+            true => read_only(work, container, index, wanted, &path)?,
+        };
         mounts.push(Mount {
-            container_path: wanted.mount_path.clone(),
-            host_path: below(base, wanted, environment)?.display().to_string(),
-            readonly: wanted.read_only == Some(true),
+            container_path: absolute(&wanted.mount_path),
+            host_path: path.display().to_string(),
+            readonly: wanted.read_only == Some(true) || volume.read_only,
             propagation: propagation(wanted).into(),
             ..Mount::default()
         });
     }
     let has = |path: &str, mounts: &[Mount]| mounts.iter().any(|mount| mount.container_path == path);
     if !has(HOSTS, &mounts) {
-        let path = hosts(work, place)?;
+        let path = work.tools.folders.hosts(work.uid());
+        let nodes = fs::read_to_string(HOSTS).unwrap_or_default();
+        let text = hosts::text(&work.pod, &place.pod_ips, &nodes, &work.tools.common);
+        file(&path, text.as_bytes(), 0o644)?;
         mounts.push(Mount {
             container_path: HOSTS.to_owned(),
             host_path: path.display().to_string(),
             ..Mount::default()
         });
     }
-    let words = work.tools.folders.last_words(work.uid(), &container.name, attempt);
-    file(&words, b"", 0o666)?;
-    mounts.push(Mount {
-        container_path: container.termination_message_path.clone().unwrap_or_else(|| LAST_WORDS.to_owned()),
-        host_path: words.display().to_string(),
-        ..Mount::default()
-    });
+    let at = container.termination_message_path.as_deref().filter(|path| !path.is_empty());
+    let at = at.unwrap_or(LAST_WORDS);
+    if !has(at, &mounts) {
+        let words = work.tools.folders.last_words(work.uid(), &container.name, attempt);
+        file(&words, b"", 0o666)?;
+        mounts.push(Mount {
+            container_path: at.to_owned(),
+            host_path: words.display().to_string(),
+            ..Mount::default()
+        });
+    }
     Ok(mounts)
 }
 
-/// A place below the volume, made if it isn't there. A link that a container left must not lead out.
-fn below(
-    base: &Path,
-    wanted: &VolumeMount,
-    environment: &BTreeMap<String, String>,
-) -> Result<PathBuf, MountsError> {
-    let known = |name: &str| environment.get(name).cloned();
-    let expanded = wanted.sub_path_expr.as_deref().map(|text| expand(text, known));
-    let Some(sub) = expanded.or_else(|| wanted.sub_path.clone()).filter(|sub| !sub.is_empty()) else {
-        return Ok(base.to_owned());
-    };
-    let outside = || MountsError::Outside(wanted.name.clone(), sub.clone());
-    let parts = Path::new(&sub).components();
-    if !parts
-        .clone()
-        .all(|part| matches!(part, std::path::Component::Normal(_) | std::path::Component::CurDir))
-    {
-        return Err(outside());
-    }
-    let place = base.join(&sub);
-    let failed = |source| MountsError::Io { path: place.clone(), source };
-    if fs::symlink_metadata(&place).is_err() {
-        // What is above must be inside before anything is made in it.
-        let mut above = place.as_path();
-        while fs::symlink_metadata(above).is_err() {
-            above = above.parent().ok_or_else(outside)?;
-        }
-        inside(base, above).map_err(failed)?.ok_or_else(outside)?;
-        fs::create_dir_all(&place).map_err(failed)?;
-    }
-    inside(base, &place).map_err(failed)?.ok_or_else(outside)
+/// Containers have no folder that a path could start from.
+fn absolute(path: &str) -> String {
+    if path.starts_with('/') { path.to_owned() } else { format!("/{path}") }
 }
 
-/// Where a path really is, if that is in the volume.
-fn inside(base: &Path, path: &Path) -> io::Result<Option<PathBuf>> {
-    let (base, real) = (fs::canonicalize(base)?, fs::canonicalize(path)?);
-    Ok(real.starts_with(base).then_some(real))
+/// The place below the volume that is wanted, if it isn't the whole of it.
+fn sub_path(
+    wanted: &VolumeMount,
+    environment: &BTreeMap<String, String>,
+) -> Result<Option<String>, MountsError> {
+    let path = match wanted.sub_path_expr.as_deref().filter(|text| !text.is_empty()) {
+        Some(text) => expanded(text, environment)?,
+        None => wanted.sub_path.clone().unwrap_or_default(),
+    };
+    if path.is_empty() {
+        return Ok(None);
+    }
+    if path.starts_with('/') {
+        return Err(MountsError::Absolute(path));
+    }
+    if Path::new(&path).components().any(|part| part == Component::ParentDir) {
+        return Err(MountsError::Upwards(path));
+    }
+    Ok(Some(path))
+}
+
+/// A place must not become another one because something is missing in its name.
+fn expanded(text: &str, environment: &BTreeMap<String, String>) -> Result<String, MountsError> {
+    let missing = std::cell::RefCell::new(BTreeSet::new());
+    let known = |name: &str| {
+        let value = environment.get(name).filter(|value| !value.is_empty()).cloned();
+        if value.is_none() {
+            missing.borrow_mut().insert(name.to_owned());
+        }
+        value
+    };
+    let path = expand(text, known);
+    let missing: Vec<_> = missing.into_inner().into_iter().collect();
+    if missing.is_empty() { Ok(path) } else { Err(MountsError::NoValue(missing.join(", "))) }
+}
+
+fn part(
+    work: &Work,
+    container: &Container,
+    index: usize,
+    wanted: &VolumeMount,
+    volume: &Path,
+    path: &str,
+) -> Result<PathBuf, MountsError> {
+    let sub = Sub { volume: &wanted.name, container: &container.name, index, path };
+    work.tools.mounts.part(work.uid(), volume, sub).map_err(|error| {
+        tracing::warn!(%error, container = container.name, mount = wanted.name, "cannot prepare a subPath");
+        MountsError::Part { mount: wanted.name.clone(), container: container.name.clone() }
+    })
+}
+
+fn read_only(
+    work: &Work,
+    container: &Container,
+    index: usize,
+    wanted: &VolumeMount,
+    path: &Path,
+) -> Result<PathBuf, MountsError> {
+    work.tools.mounts.read_only(work.uid(), path, &container.name, index).map_err(|error| {
+        tracing::warn!(%error, container = container.name, mount = wanted.name, "cannot make it read-only");
+        MountsError::ReadOnly(wanted.name.clone(), container.name.clone())
+    })
+}
+
+/// Done on the node, so every runtime can do it.
+fn is_recursively_read_only(wanted: &VolumeMount) -> Result<bool, MountsError> {
+    if !matches!(wanted.recursive_read_only.as_deref(), Some("Enabled" | "IfPossible")) {
+        return Ok(false);
+    }
+    let refused = |why: String| Err(MountsError::NotReadOnly(wanted.name.clone(), why));
+    if wanted.read_only != Some(true) {
+        return refused("it is not read-only".to_owned());
+    }
+    match wanted.mount_propagation.as_deref().filter(|mode| *mode != "None") {
+        Some(mode) => refused(format!("it is not compatible with propagation {mode:?}")),
+        None => Ok(true),
+    }
 }
 
 fn propagation(wanted: &VolumeMount) -> MountPropagation {
@@ -110,45 +186,6 @@ fn propagation(wanted: &VolumeMount) -> MountPropagation {
         Some("Bidirectional") => MountPropagation::Bidirectional,
         _ => MountPropagation::Private,
     }
-}
-
-/// The names that the pod knows without asking anybody.
-fn hosts(work: &Work, place: &Place) -> Result<PathBuf, MountsError> {
-    let spec = work.pod.spec.as_ref();
-    let shares = spec.is_some_and(|spec| spec.host_network == Some(true));
-    let mut text = match shares {
-        true => fs::read_to_string(HOSTS).unwrap_or_default(),
-        false => {
-            let mut text =
-                "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost \
-                            ip6-loopback\nfe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\nfe00::1\t\
-                            ip6-allnodes\nfe00::2\tip6-allrouters\n"
-                    .to_owned();
-            let name = sandbox::hostname(&work.pod, &work.tools.common);
-            let full = sandbox::full_name(&work.pod, &name, &work.tools.common);
-            for ip in &place.pod_ips {
-                match &full {
-                    Some(full) if *full != name => text.push_str(&format!("{ip}\t{full}\t{name}\n")),
-                    _ => text.push_str(&format!("{ip}\t{name}\n")),
-                }
-            }
-            text
-        }
-    };
-    let aliases: Vec<_> = spec.and_then(|spec| spec.host_aliases.as_ref()).into_iter().flatten().collect();
-    if !aliases.is_empty() {
-        text.push_str("\n# Entries added by HostAliases.\n");
-        for alias in aliases {
-            text.push_str(&format!(
-                "{}\t{}\n",
-                alias.ip,
-                alias.hostnames.clone().unwrap_or_default().join("\t")
-            ));
-        }
-    }
-    let path = work.tools.folders.hosts(work.uid());
-    file(&path, text.as_bytes(), 0o644)?;
-    Ok(path)
 }
 
 fn file(path: &Path, content: &[u8], mode: u32) -> Result<(), MountsError> {
@@ -160,3 +197,6 @@ fn file(path: &Path, content: &[u8], mode: u32) -> Result<(), MountsError> {
     fs::write(path, content).map_err(failed)?;
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(failed)
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,9 +10,9 @@ KEDGE := target/release/kedge
 up: prepare build
 	@scripts/up "$(KEDGE)" "$(DATA)" "$(LISTEN)"
 
-## Stop the cluster; its data stays
+## Stop the cluster with all that runs in it; its data stays
 down:
-	@scripts/down "$(DATA)"
+	@scripts/down "$(KEDGE)" "$(DATA)"
 
 ## Stop the cluster and remove everything that it made
 uninstall: down

@@ -1,0 +1,110 @@
+//! Takes away what a node that no longer runs left on its machine: containers, their runtime, their network and mounts. Its
+//! data stays.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use futures::future::join_all;
+use kedge_images::PAUSE_IMAGE;
+use kedge_network::{NetworkError, remove};
+use kedge_runtime::Runtime;
+use kedge_runtime::RuntimeError;
+use kedge_runtime::containerd::{Config, Containerd, ContainerdError, may_lower_oom_scores};
+use kedge_runtime::wire::PodSandboxFilter;
+use kedge_usage::UsageError;
+use rustix::mount::{UnmountFlags, unmount};
+
+use crate::cgroups;
+use crate::network::Networking;
+
+#[derive(Debug, thiserror::Error)]
+pub enum CleanError {
+    #[error("cannot reach the containers")]
+    Containerd(#[from] ContainerdError),
+    #[error("cannot end the containers")]
+    Runtime(#[from] RuntimeError),
+    #[error("cannot take away the network of pods")]
+    Network(#[from] NetworkError),
+    #[error("cannot remove the cgroups of pods")]
+    Cgroups(#[from] UsageError),
+    #[error("cannot unmount {}", path.display())]
+    Mount { path: PathBuf, source: rustix::io::Errno },
+    #[error("cannot look for what is mounted")]
+    Mounts(#[source] std::io::Error),
+}
+
+/// How our own containerd is set up.
+pub(crate) fn containerd(data: &Path, networking: &Networking) -> Config {
+    Config {
+        folder: data.join("containerd"),
+        program: "containerd".to_owned(),
+        pause_image: PAUSE_IMAGE.to_owned(),
+        cni_programs: networking.programs.clone(),
+        cni_config: networking.config.clone(),
+        restrict_oom_scores: !may_lower_oom_scores(),
+    }
+}
+
+/// What is not there any more is no error: doing it twice is doing it once.
+pub async fn clean(data: &Path, networking: &Networking) -> Result<(), CleanError> {
+    let config = containerd(data, networking);
+    if config.folder.exists() {
+        let containerd = Containerd::start(config).await?;
+        let ended = end_all(&Runtime::at(&containerd.socket())).await;
+        containerd.stop().await;
+        ended?;
+    }
+    if let Some(network) = networking.written() {
+        remove(&network)?;
+    }
+    cgroups::clear(data)?;
+    unmount_below(data)
+}
+
+async fn end_all(runtime: &Runtime) -> Result<(), RuntimeError> {
+    let sandboxes = runtime.sandboxes(PodSandboxFilter::default()).await?;
+    let ended = sandboxes.iter().map(|sandbox| async {
+        runtime.stop_sandbox(&sandbox.id).await?;
+        runtime.remove_sandbox(&sandbox.id).await
+    });
+    join_all(ended).await.into_iter().collect()
+}
+
+/// The latest first, as they may stand on each other.
+fn unmount_below(data: &Path) -> Result<(), CleanError> {
+    let table = fs::read_to_string("/proc/self/mountinfo").map_err(CleanError::Mounts)?;
+    let data = fs::canonicalize(data).unwrap_or_else(|_| data.to_owned());
+    for path in mounted_below(&table, &data).into_iter().rev() {
+        unmount(&path, UnmountFlags::DETACH).map_err(|source| CleanError::Mount { path, source })?;
+    }
+    Ok(())
+}
+
+fn mounted_below(table: &str, folder: &Path) -> Vec<PathBuf> {
+    let points = table.lines().filter_map(|line| line.split(' ').nth(4)).map(unescaped);
+    points.map(PathBuf::from).filter(|point| point.starts_with(folder) && point != folder).collect()
+}
+
+/// The kernel writes what would end a word as three octal digits.
+fn unescaped(text: &str) -> String {
+    let known = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
+    known.iter().fold(text.to_owned(), |text, (written, meant)| text.replace(written, meant))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_mounted_below_a_folder() {
+        let table = "\
+22 1 8:1 / / rw - ext4 /dev/root rw
+30 22 0:5 / /data rw - tmpfs x rw
+31 22 0:5 / /data/a\\040b rw - tmpfs x rw
+32 31 0:5 / /data/a\\040b/c rw shared:1 - tmpfs x rw
+33 22 0:5 / /database rw - tmpfs x rw
+";
+        let found = mounted_below(table, Path::new("/data"));
+        assert_eq!(found, [Path::new("/data/a b"), Path::new("/data/a b/c")]);
+    }
+}

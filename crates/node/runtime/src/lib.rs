@@ -4,6 +4,7 @@
 mod client;
 pub mod containerd;
 mod error;
+mod streaming;
 pub mod wire;
 
 pub use client::{Runtime, Told};

@@ -6,12 +6,14 @@ mod image;
 mod sandbox;
 mod stats;
 mod status;
+mod streaming;
 
 pub use container::*;
 pub use image::*;
 pub use sandbox::*;
 pub use stats::*;
 pub use status::*;
+pub use streaming::*;
 
 /// A number that may be absent, which is not the same as zero.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]

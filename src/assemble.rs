@@ -250,13 +250,16 @@ pub(crate) fn services(settings: &Settings) -> Vec<Cidr> {
     if settings.service_cidr.is_empty() { vec![SERVICES] } else { settings.service_cidr.clone() }
 }
 
+pub(crate) fn pods(settings: &Settings) -> Vec<Cidr> {
+    if settings.cluster_cidr.is_empty() { vec![PODS] } else { settings.cluster_cidr.clone() }
+}
+
 /// Where nodes get their pods' addresses from.
 fn ranges(settings: &Settings) -> kedge_nodes::Ranges {
     let all = |ranges: &[Cidr]| {
         ranges.iter().map(|range| kedge_nodes::Range { address: range.address, bits: range.bits }).collect()
     };
-    let pods = if settings.cluster_cidr.is_empty() { &[PODS][..] } else { &settings.cluster_cidr };
-    kedge_nodes::Ranges { pods: all(pods), services: all(&services(settings)) }
+    kedge_nodes::Ranges { pods: all(&pods(settings)), services: all(&services(settings)) }
 }
 
 pub(crate) fn domain(settings: &Settings) -> String {
@@ -282,6 +285,7 @@ fn registry_options(
         api_address: address.map(|address| (address, listen.port())),
         gates,
         mount_tokens: settings.no_controllers != Some(true),
+        measures: settings.no_controllers != Some(true),
         event_ttl: settings
             .event_ttl
             .map_or(usual.event_ttl, |life| Some(life.0).filter(|life| !life.is_zero())),
@@ -301,6 +305,7 @@ fn http_options(
     options.address = format!("https://{}", SocketAddr::new(outside, listen.port()));
     options.issuer = format!("https://kubernetes.default.svc.{}", domain(settings));
     options.front_proxy = Some(pki.front_proxy.clone());
+    options.node_client = Some(pki.node_client.clone());
     let room = u32::try_from(limits::connections(files)).unwrap_or(u32::MAX);
     options.max_connections = options.max_connections.min(room);
     if let Some(reads) = settings.max_requests_inflight {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_clock::Clock;
-use kedge_http::FrontProxy;
+use kedge_http::{FrontProxy, NodeClient};
 use kedge_pki::{Authority, Leaf, Names, PkiError, Purpose, Serving};
 
 use crate::assemble::{domain, services};
@@ -20,6 +20,7 @@ pub(crate) struct Pki {
     pub(crate) serving: Arc<Serving>,
     admin: Leaf,
     pub(crate) front_proxy: Arc<FrontProxy>,
+    pub(crate) node_client: Arc<NodeClient>,
     pub(crate) signing_key: String,
     clock: Clock,
 }
@@ -47,6 +48,7 @@ impl Pki {
             serving: Serving::start(serving, &authority, clock.now())?,
             admin: Leaf::new(folder, "admin", admin, Purpose::Client),
             front_proxy: Arc::new(FrontProxy::open(&folder.join("front-proxy"), &clock)?),
+            node_client: Arc::new(NodeClient::new(folder, authority.clone())),
             signing_key: kedge_pki::read_or_make(&folder.join("service-account.key"), kedge_pki::new_key)?,
             authority,
             clock,

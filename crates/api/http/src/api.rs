@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use crate::access::Access;
 use crate::aggregate::{Aggregation, FrontProxy};
 use crate::audit::Audit;
+use crate::connect::{Connections, NodeClient};
 use crate::documents::Documents;
 use crate::fairness::Fairness;
 use crate::limit::Limits;
@@ -19,6 +20,7 @@ use crate::metrics::Metrics;
 use crate::protobuf::Lengths;
 use crate::rbac::{Ask, Rbac, What};
 use crate::token::Tokens;
+use crate::usage::Readings;
 
 /// What a server can be told about itself.
 #[derive(Clone, Debug)]
@@ -31,6 +33,8 @@ pub struct Options {
     pub address: String,
     /// Who we are to extension servers; nobody without it.
     pub front_proxy: Option<Arc<FrontProxy>>,
+    /// Who we are to nodes; they are not reached without it.
+    pub node_client: Option<Arc<NodeClient>>,
     /// Where requests are recorded; none are where there is none.
     pub audit: Option<Audit>,
     /// Tokens that are good for ever: bootstrap and tests.
@@ -60,6 +64,7 @@ impl Options {
             issuer: "https://kubernetes.default.svc.cluster.local".to_owned(),
             address: String::new(),
             front_proxy: None,
+            node_client: None,
             audit: None,
             static_tokens: HashMap::new(),
             max_reads_in_flight: 400,
@@ -87,6 +92,8 @@ pub(crate) struct Api {
     registry: Registry,
     access: Arc<Access>,
     aggregation: Aggregation,
+    connections: Connections,
+    readings: Readings,
     tokens: Tokens,
     options: Options,
     limits: Limits,
@@ -106,6 +113,8 @@ impl Api {
         Ok(Arc::new(Self {
             access,
             aggregation: Aggregation::new(registry.store(), options.front_proxy.clone()),
+            connections: Connections::new(registry.store(), options.node_client.clone()),
+            readings: Readings::default(),
             tokens: Tokens::new(options.issuer.clone(), &options.signing_key, &public, clock)?,
             limits: Limits::new(options.max_writes_in_flight),
             lengths: Lengths::default(),
@@ -131,6 +140,15 @@ impl Api {
 
     pub(crate) fn aggregation(&self) -> &Aggregation {
         &self.aggregation
+    }
+
+    pub(crate) fn connections(&self) -> &Connections {
+        &self.connections
+    }
+
+    /// What nodes said they use.
+    pub(crate) fn readings(&self) -> &Readings {
+        &self.readings
     }
 
     pub(crate) fn access(&self) -> &Access {

@@ -11,7 +11,7 @@ use kedge_registry::{At, User, WriteOptions};
 use crate::media::{self, Offer, Output};
 use crate::path::Place;
 use crate::query::Query;
-use crate::{router, verbs};
+use crate::{connect, router, verbs};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
@@ -29,6 +29,8 @@ impl Verb {
     pub(crate) fn of(method: &Method, place: &Place<'_>, query: &Query) -> Option<Self> {
         let named = place.name.is_some();
         match *method {
+            // Whoever is behind a proxy may be asked for the head of an answer alone.
+            Method::HEAD if place.subresource.as_deref() == Some("proxy") => Some(Verb::Get),
             Method::GET if place.watch => Some(Verb::Watch),
             Method::GET if named => Some(Verb::Get),
             Method::GET if query.flag("watch") => Some(Verb::Watch),
@@ -130,7 +132,7 @@ impl Call {
                 _ => return Err(verbs::not_found()),
             },
         };
-        let connects = subresource.as_deref().is_some_and(verbs::is_long);
+        let connects = subresource.as_deref().is_some_and(connect::is_connection);
         if !connects && !allowed.iter().any(|one| &**one == verb.name()) {
             return Err(verbs::method_not_allowed());
         }
@@ -140,7 +142,11 @@ impl Call {
         if matches!(verb, Verb::Update | Verb::Patch) && name.is_none() {
             return Err(verbs::method_not_allowed());
         }
-        let output = media::negotiate(headers, offer(&kind, verb))?;
+        let output = match media::negotiate(headers, offer(&kind, verb)) {
+            // In which form whoever is connected to answers is between the client and them.
+            Err(_) if connects => Output::default(),
+            negotiated => negotiated?,
+        };
         Ok(Self {
             at: At {
                 kind,

@@ -1,6 +1,7 @@
 //! The whole API as one service: a request in, an answer out, with or without a socket. Nothing else serves the API.
 //! Walk: step 2. Before it a connection or the in-process client, after it `api/registry`.
 
+use std::any::Any;
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
@@ -28,12 +29,13 @@ use crate::audit::Trail;
 use crate::body::Body;
 use crate::call::{Call, Verb};
 use crate::fairness::{Asked, Target};
+use crate::proxy::{Asking, Caller};
 use crate::query::Query;
 use crate::rbac::{Ask, What};
 use crate::who::Peer;
 use crate::{
-    aggregate, content, documents, fairness, health, impersonate, issuer, media, metrics, path, rbac, verbs,
-    who,
+    aggregate, connect, content, documents, fairness, health, impersonate, issuer, media, metrics, path,
+    rbac, verbs, who,
 };
 
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -45,13 +47,13 @@ pub(crate) type Incoming = Option<UnsyncBoxBody<Bytes, BoxError>>;
 pub struct Router {
     api: Arc<Api>,
     peer: Arc<Peer>,
-    /// Where the peer's connection comes from.
-    from: Option<IpAddr>,
+    /// The peer's connection.
+    caller: Option<Caller>,
 }
 
 /// The API on a registry. The router it gives knows nobody; see [`Router::acting_as`].
 pub fn router(registry: Registry, options: Options) -> Result<Router, StartError> {
-    Ok(Router { api: Api::new(registry, options)?, peer: Arc::default(), from: None })
+    Ok(Router { api: Api::new(registry, options)?, peer: Arc::default(), caller: None })
 }
 
 impl Router {
@@ -64,12 +66,12 @@ impl Router {
     /// The same API, used by whoever is at the other end of a connection.
     #[must_use]
     pub fn for_peer(&self, peer: Peer) -> Self {
-        Self { api: self.api.clone(), peer: peer.into(), from: self.from }
+        Self { api: self.api.clone(), peer: peer.into(), caller: self.caller.clone() }
     }
 
-    /// The same API, used over a connection from there.
-    pub(crate) fn from(&self, address: IpAddr) -> Self {
-        Self { from: Some(address), ..self.clone() }
+    /// The same API, used over a connection from there. `held` is kept as long as anything uses it.
+    pub(crate) fn from(&self, address: IpAddr, held: Arc<dyn Any + Send + Sync>) -> Self {
+        Self { caller: Some(Caller { from: Some(address), _held: Some(held) }), ..self.clone() }
     }
 
     /// Ends every watch, so that connections can be closed; nothing else changes.
@@ -91,14 +93,14 @@ impl Router {
 
     async fn respond(self, parts: Parts, body: Incoming) -> Answer {
         let started = Instant::now();
+        let from = self.caller.as_ref().and_then(|caller| caller.from);
         let mut labels = Labels::of(&parts);
         let id = audit_id(&parts);
         labels.trail = self
             .api
             .audit()
-            .map(|audit| Box::new(audit.begin(id.to_str().unwrap_or_default(), &parts, self.from)));
-        let handled =
-            AssertUnwindSafe(handle(&self.api, &self.peer, &parts, body, &mut labels)).catch_unwind().await;
+            .map(|audit| Box::new(audit.begin(id.to_str().unwrap_or_default(), &parts, from)));
+        let handled = AssertUnwindSafe(handle(&self, &parts, body, &mut labels)).catch_unwind().await;
         let (mut failed, mut panicked) = (None, false);
         let mut answer = match handled {
             Ok(Ok(answer)) => answer,
@@ -187,12 +189,13 @@ impl Labels {
 }
 
 async fn handle(
-    api: &Arc<Api>,
-    peer: &Peer,
+    router: &Router,
     parts: &Parts,
     body: Incoming,
     labels: &mut Labels,
 ) -> Result<Answer, Status> {
+    let (api, peer) = (&router.api, &*router.peer);
+    let asking = Asking { parts, caller: router.caller.as_ref() };
     let path = parts.uri.path();
     let query = Query::parse(parts.uri.query());
     let sender = who::authenticate(api, peer, &parts.headers).await?;
@@ -210,13 +213,14 @@ async fn handle(
         api.allow(&user, &ask)?;
         let _seat = if is_inside(peer) { None } else { flow.seat().await? };
         if let Some(remote) = aggregate::answers(api, path) {
-            return Ok(Box::pin(aggregate::forward(api, &remote, &user, parts, body)).await);
+            return Ok(Box::pin(aggregate::forward(api, &remote, &user, asking, body)).await);
         }
         return Box::pin(document(api, parts, &query)).await;
     };
     let verb = Verb::of(&parts.method, &place, &query).ok_or_else(verbs::method_not_allowed)?;
     let writes = verb.writes();
-    let long = verb == Verb::Watch || place.subresource.as_deref().is_some_and(verbs::is_long);
+    let connects = place.subresource.as_deref().is_some_and(connect::is_connection);
+    let long = verb == Verb::Watch || connects;
 
     let target = Target::Resource {
         group: &place.group,
@@ -243,14 +247,14 @@ async fn handle(
     api.allow_of(&user, &ask, fields)?;
     if let Some(remote) = api.aggregation().remote(&place.group, &place.version) {
         let _seat = if is_inside(peer) { None } else { flow.seat().await? };
-        return Ok(Box::pin(aggregate::forward(api, &remote, &user, parts, body)).await);
+        return Ok(Box::pin(aggregate::forward(api, &remote, &user, asking, body)).await);
     }
 
     let catalog = api.registry().catalog();
     let Some(kind) = catalog.kind(&place.group, &place.version, &place.resource) else {
         return verbs::no_such_place(&catalog, &place);
     };
-    labels.verb = verb.label();
+    labels.verb = if connects { "CONNECT" } else { verb.label() };
     labels.group = kind.gv.group.clone();
     labels.version = kind.gv.version.clone();
     labels.resource = kind.plural.clone();
@@ -259,7 +263,12 @@ async fn handle(
 
     // Whoever sends slowly holds up those of their own name only: a seat is taken when the body is here.
     let free = is_inside(peer) || rbac::is_master(&call.user);
+    let mut passed = None;
     let body = match body {
+        body if connects => {
+            passed = body;
+            Bytes::new()
+        }
         Some(body) if writes && !long => {
             let share = if free { None } else { Some(Box::pin(api.limits().share(&call.user.name)).await?) };
             let body = Box::pin(content::read(body)).await?;
@@ -277,7 +286,10 @@ async fn handle(
     let _seat = if seated { flow.seat().await? } else { None };
     let _counted = (!long).then(|| api.metrics().under_way(writes));
     let (remarks, format) = (call.remarks.clone(), call.output.format);
-    let done = verbs::answer(api, call, body).await;
+    let done = match connects {
+        true => Box::pin(connect::answer(api, &call, asking, passed)).await,
+        false => verbs::answer(api, call, body).await,
+    };
     let warnings = remarks.take_warnings();
     if warnings.is_empty() {
         return done;

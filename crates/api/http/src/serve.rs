@@ -93,7 +93,8 @@ pub async fn serve(listener: TcpListener, tls: Tls, router: Router, mut stop: wa
         let (acceptor, router, clients, mut stop) =
             (acceptor.clone(), router.clone(), tls.clients.clone(), stop.clone());
         tokio::spawn(async move {
-            let _held = (permit, guest);
+            // What outlives the connection's requests has its place as long.
+            let held = Arc::new((permit, guest));
             // Answers are written in one go; waiting to fill a packet only delays them.
             if stream.set_nodelay(true).is_err() {
                 return;
@@ -103,7 +104,7 @@ pub async fn serve(listener: TcpListener, tls: Tls, router: Router, mut stop: wa
                 () = stopped(&mut stop) => None,
             };
             if let Some((stream, peer)) = secured {
-                connection(stream, router.for_peer(peer).from(address.ip()), stop).await;
+                connection(stream, router.for_peer(peer).from(address.ip(), held.clone()), stop).await;
             }
         });
     }

@@ -21,6 +21,7 @@ mod resources;
 mod selector;
 mod services;
 mod storage;
+mod usage;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use jiff::Timestamp;
 use kedge_kinds::Kind;
+use kedge_registry::measured::is_measured;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -128,6 +130,7 @@ fn printer(group: &str, kind: &str) -> Printer {
         "scheduling.k8s.io" | "coordination.k8s.io" | "node.k8s.io" => cluster::printer(kind),
         "resource.k8s.io" => resources::printer(kind),
         "flowcontrol.apiserver.k8s.io" => flow::printer(kind),
+        "metrics.k8s.io" => usage::printer(kind),
         _ => None,
     };
     found.unwrap_or(PLAIN)
@@ -154,8 +157,9 @@ pub struct Table {
 }
 
 impl Table {
-    pub fn new(kind: &Kind, include: IncludeObject, version: MetaVersion, now: Timestamp) -> Self {
-        let custom = kind.rules.as_ref().map(|rules| Arc::new(custom::Columns::of(&**rules)));
+    pub fn new(kind: &Arc<Kind>, include: IncludeObject, version: MetaVersion, now: Timestamp) -> Self {
+        let rules = kind.rules.as_ref().filter(|_| !is_measured(kind));
+        let custom = rules.map(|rules| Arc::new(custom::Columns::of(&**rules)));
         Self { printer: printer(&kind.gv.group, &kind.kind), custom, include, version, now }
     }
 

@@ -1,6 +1,5 @@
 //! The verbs: one handler each for every kind, of four steps: allow (done by the router), decode, do, answer.
 
-mod connect;
 mod delete;
 mod list;
 mod patch;
@@ -10,6 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use kedge_kinds::{Details, Reason, Status};
+use kedge_registry::measured::is_measured;
 use kedge_registry::{At, Catalog, Written};
 
 use crate::answer::{self, Answer};
@@ -18,18 +18,18 @@ use crate::call::{Call, Verb};
 use crate::media::{Format, Rendering};
 use crate::path::Place;
 use crate::table::Table;
-use crate::{content, escalate, partial, protobuf, reviews};
+use crate::{content, escalate, partial, protobuf, reviews, usage};
+
+pub(crate) use list::made as list_answer;
 
 pub(crate) async fn answer(api: &Arc<Api>, call: Call, body: Bytes) -> Result<Answer, Status> {
-    if call.at.subresource.as_deref().is_some_and(is_long) {
-        return Box::pin(on_a_node(api, &call)).await;
-    }
     let deprecated = deprecation(&call.at);
     if let Some(said) = call.at.kind.rules.as_ref().and_then(|rules| rules.deprecation()) {
         call.remarks.warn(said);
     }
     // Each but the smallest and most frequent is boxed, else every request would carry room for the largest.
     let mut answer = match call.verb {
+        Verb::Get | Verb::List if is_measured(&call.at.kind) => Box::pin(usage::answer(api, &call)).await,
         Verb::Get => get(api, &call).await,
         Verb::List => Box::pin(list::list(api, &call)).await,
         Verb::Watch => Box::pin(watch::watch(api, call)).await,
@@ -87,7 +87,7 @@ fn answer_write(api: &Api, call: &Call, written: Written, creates: bool) -> Resu
 }
 
 /// One object in the form that was asked for.
-fn object(api: &Api, call: &Call, code: u16, bytes: Bytes) -> Result<Answer, Status> {
+pub(crate) fn object(api: &Api, call: &Call, code: u16, bytes: Bytes) -> Result<Answer, Status> {
     let bytes = match call.output.rendering {
         Rendering::Whole => bytes,
         // Of another form's fields only those of the metadata are read, so nothing need be cut out first.
@@ -128,33 +128,4 @@ pub(crate) fn no_such_place(catalog: &Catalog, place: &Place<'_>) -> Result<Answ
 pub(crate) fn no_such_group_or(catalog: &Catalog, group: &str) -> Result<Answer, Status> {
     let served = catalog.kinds().iter().any(|kind| *kind.gv.group == *group);
     if served { Err(not_found()) } else { Ok(answer::text(404, "404 page not found\n")) }
-}
-
-/// Subresources that are a connection to a node rather than an object.
-pub(crate) fn is_long(subresource: &str) -> bool {
-    matches!(subresource, "log" | "exec" | "attach" | "portforward" | "proxy")
-}
-
-/// What only a node can answer. No agent is connected yet, so this says how far one gets without.
-async fn on_a_node(api: &Api, call: &Call) -> Result<Answer, Status> {
-    let at = At { subresource: None, ..call.at.clone() };
-    let found = api.registry().get(&at, "").await?;
-    let object: serde_json::Value = serde_json::from_slice(&found.bytes).map_err(unreadable)?;
-    let name = at.name.as_deref().unwrap_or("");
-    let sub = call.at.subresource.as_deref().unwrap_or("");
-    if sub != "log" {
-        connect::admit(api, call).await?;
-    }
-    let assigned = object["spec"]["nodeName"].as_str().is_some_and(|node| !node.is_empty());
-    match (&*at.kind.plural, sub) {
-        // A pod that was never started has written nothing.
-        ("pods", "log") if !assigned => Ok(answer::of(200, "text/plain", Bytes::new())),
-        ("pods", "exec" | "attach" | "portforward") if !assigned => {
-            Err(Status::bad_request(format!("pod {name} does not have a host assigned")))
-        }
-        (plural, sub) => {
-            let message = format!("{plural} {name:?}: no node agent is connected that could serve {sub}");
-            Err(Status::new(503, Reason::ServiceUnavailable, message))
-        }
-    }
 }

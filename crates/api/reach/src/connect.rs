@@ -1,4 +1,4 @@
-//! Makes one connection: looks the name up, dials, shakes hands. Knows nothing of HTTP but that it may be version 2.
+//! Makes one connection: looks the name up, dials, shakes hands unless it is to be in the clear. Knows nothing of HTTP but that it may be version 2.
 
 use std::future::Future;
 use std::io;
@@ -27,15 +27,19 @@ const DIAL_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) struct Connector {
     pub(crate) door: Door,
     pub(crate) name: ServerName<'static>,
-    pub(crate) tls: TlsConnector,
+    /// None where nothing is to be hidden.
+    pub(crate) tls: Option<TlsConnector>,
 }
 
-pub(crate) struct Secured(TokioIo<TlsStream<TcpStream>>);
+pub(crate) enum Line {
+    Plain(TokioIo<TcpStream>),
+    Secured(Box<TokioIo<TlsStream<TcpStream>>>),
+}
 
 impl tower::Service<Uri> for Connector {
-    type Response = Secured;
+    type Response = Line;
     type Error = Cause;
-    type Future = Pin<Box<dyn Future<Output = Result<Secured, Cause>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Line, Cause>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Cause>> {
         Poll::Ready(Ok(()))
@@ -45,9 +49,10 @@ impl tower::Service<Uri> for Connector {
         let this = self.clone();
         Box::pin(async move {
             let stream = dial(&this.door).await?;
-            let handshake = this.tls.connect(this.name, stream).await;
+            let Some(tls) = this.tls else { return Ok(Line::Plain(TokioIo::new(stream))) };
+            let handshake = tls.connect(this.name, stream).await;
             let stream = handshake.map_err(|source| Cause::Handshake { source: Arc::new(source) })?;
-            Ok(Secured(TokioIo::new(stream)))
+            Ok(Line::Secured(Box::new(TokioIo::new(stream))))
         })
     }
 }
@@ -80,52 +85,69 @@ async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-impl Connection for Secured {
+impl Connection for Line {
     fn connected(&self) -> Connected {
-        let (_, session) = self.0.inner().get_ref();
-        match session.alpn_protocol() {
+        let negotiated = match self {
+            Line::Plain(_) => None,
+            Line::Secured(stream) => stream.inner().get_ref().1.alpn_protocol(),
+        };
+        match negotiated {
             Some(b"h2") => Connected::new().negotiated_h2(),
             _ => Connected::new(),
         }
     }
 }
 
-impl Read for Secured {
+impl Read for Line {
     fn poll_read(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(context, buffer)
+        match self.get_mut() {
+            Line::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
+            Line::Secured(stream) => Pin::new(stream).poll_read(context, buffer),
+        }
     }
 }
 
-impl Write for Secured {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(context, bytes)
+impl Write for Line {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Line::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
+            Line::Secured(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(context)
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Line::Plain(stream) => Pin::new(stream).poll_flush(context),
+            Line::Secured(stream) => Pin::new(stream).poll_flush(context),
+        }
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(context)
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Line::Plain(stream) => Pin::new(stream).poll_shutdown(context),
+            Line::Secured(stream) => Pin::new(stream).poll_shutdown(context),
+        }
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.0.is_write_vectored()
+        match self {
+            Line::Plain(stream) => stream.is_write_vectored(),
+            Line::Secured(stream) => stream.is_write_vectored(),
+        }
     }
 
     fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write_vectored(context, slices)
+        match self.get_mut() {
+            Line::Plain(stream) => Pin::new(stream).poll_write_vectored(context, slices),
+            Line::Secured(stream) => Pin::new(stream).poll_write_vectored(context, slices),
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! Reaches the servers that extend the API: admission and conversion webhooks, extension API servers. Finds the address,
-//! speaks TLS, keeps connections. Knows nothing of what is asked or answered.
+//! Reaches the servers that extend the API: admission and conversion webhooks, extension API servers; and those behind it: nodes,
+//! pods. Finds the address, speaks TLS, keeps connections. Knows nothing of what is asked or answered.
 
 mod connect;
 mod error;
@@ -75,7 +75,7 @@ impl Reach {
         let uri = url.parse().map_err(|_| failed(Cause::Url))?;
         let door = target.door(&*self.resolve).map_err(|error| failed(error.into()))?;
         // An upgrade takes a connection over, and HTTP/2 has none to give away.
-        let exclusive = request.headers().contains_key(UPGRADE);
+        let exclusive = target.is_exclusive() || request.headers().contains_key(UPGRADE);
         let client = self.pool.client(target, door, exclusive).map_err(failed)?;
         *request.uri_mut() = uri;
         // The authority that we ask for says the same; one that came with the request would be its client's.

@@ -35,6 +35,7 @@ struct Way {
     identity: Option<Identity>,
     insecure: bool,
     exclusive: bool,
+    plain: bool,
 }
 
 #[derive(Default)]
@@ -63,6 +64,7 @@ impl Pool {
             identity: target.identity.clone(),
             insecure: target.insecure_skip_verify,
             exclusive,
+            plain: target.is_plain(),
         };
         let mut clients = self.0.lock();
         clients.uses += 1;
@@ -85,7 +87,10 @@ fn connections(target: &Target, way: &Way) -> Result<Connections, Cause> {
     let connector = Connector {
         door: way.door.clone(),
         name: ServerName::try_from(way.name.clone()).map_err(|_| Cause::Url)?,
-        tls: TlsConnector::from(Arc::new(tls::config(target, way.exclusive)?)),
+        tls: match way.plain {
+            true => None,
+            false => Some(TlsConnector::from(Arc::new(tls::config(target, way.exclusive)?))),
+        },
     };
     Ok(Client::builder(TokioExecutor::new())
         .timer(TokioTimer::new())

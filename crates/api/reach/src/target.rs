@@ -2,7 +2,7 @@
 //! implements `Resolve`.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use bytes::Bytes;
 use http::Uri;
@@ -16,6 +16,13 @@ pub enum Place {
         name: String,
         port: u16,
         path: String,
+    },
+    /// An address of its own, as nodes and pods have one. Each exchange has its connection for itself.
+    Address {
+        host: String,
+        port: u16,
+        /// In the clear if not.
+        secure: bool,
     },
 }
 
@@ -85,6 +92,13 @@ impl Target {
                 let slash = if path.is_empty() || path.starts_with('/') { "" } else { "/" };
                 format!("https://{name}.{namespace}.svc:{port}{slash}{path}")
             }
+            Place::Address { host, port, secure } => {
+                let scheme = if *secure { "https" } else { "http" };
+                match host.contains(':') {
+                    true => format!("{scheme}://[{host}]:{port}"),
+                    false => format!("{scheme}://{host}:{port}"),
+                }
+            }
         };
         match asked.path() {
             "" | "/" if url.matches('/').count() > 2 => {}
@@ -112,7 +126,21 @@ impl Target {
                 let host = bare(uri.host().ok_or_else(bad)?);
                 Ok(Door::Host(host.to_owned(), uri.port_u16().unwrap_or(443)))
             }
+            Place::Address { host, port, .. } => Ok(match host.parse::<IpAddr>() {
+                Ok(address) => Door::Address(SocketAddr::new(address, *port)),
+                Err(_) => Door::Host(host.clone(), *port),
+            }),
         }
+    }
+
+    /// Whether what is said to it can be read on the way.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self.place, Place::Address { secure: false, .. })
+    }
+
+    /// Whether each exchange gets a connection for itself: one that lasts and is read slowly would else hold up others.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        matches!(self.place, Place::Address { .. })
     }
 
     /// Whom the server's certificate has to name.
@@ -120,6 +148,7 @@ impl Target {
         match &self.place {
             Place::Service { namespace, name, .. } => Some(format!("{name}.{namespace}.svc")),
             Place::Url(url) => Some(bare(url.parse::<Uri>().ok()?.host()?).to_owned()),
+            Place::Address { host, .. } => Some(host.clone()),
         }
     }
 }

@@ -20,11 +20,6 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// What every server has.
-    pub fn builtin() -> Self {
-        Self::of(kedge_kinds::builtin::builtin().kinds.iter().cloned())
-    }
-
     pub fn of(kinds: impl IntoIterator<Item = Arc<Kind>>) -> Self {
         let kinds: Vec<Arc<Kind>> = kinds.into_iter().collect();
         let (mut by_plural, mut by_kind) = (Names::new(), Names::new());

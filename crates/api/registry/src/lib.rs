@@ -18,6 +18,7 @@ mod failure;
 pub mod gate;
 mod key;
 mod list;
+pub mod measured;
 pub mod merge;
 mod metadata;
 mod namespaces;

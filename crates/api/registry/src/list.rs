@@ -54,7 +54,8 @@ const CHUNK: usize = 256;
 const TURN: usize = 1024;
 
 impl Items {
-    pub(crate) fn ready(items: Vec<Bytes>) -> Self {
+    /// Items that are at hand.
+    pub fn ready(items: Vec<Bytes>) -> Self {
         Self { ready: items.into(), rest: None }
     }
 

@@ -23,7 +23,7 @@ use crate::list::Pins;
 use crate::quota::{self, Quotas};
 use crate::request::At;
 use crate::services::{Allocator, repair};
-use crate::{bootstrap, convert, custom, encode, failure, key, namespaces, subresource};
+use crate::{bootstrap, convert, custom, encode, failure, key, measured, namespaces, subresource};
 
 /// How a cluster is laid out, as far as the registry must know it.
 #[derive(Clone, Debug)]
@@ -40,6 +40,8 @@ pub struct Options {
     pub mount_tokens: bool,
     /// How long an event stays after it was last written; for ever, if not said.
     pub event_ttl: Option<Duration>,
+    /// Lists the kinds of [`crate::measured`] among the others; whoever serves the API has to answer for them.
+    pub measures: bool,
     /// Counts what is used under quotas that are new, were changed or may be wrong.
     pub quota_worker: bool,
     /// Serves what CustomResourceDefinitions define, and removes it with them.
@@ -57,6 +59,7 @@ impl Default for Options {
             api_address: None,
             namespace_worker: true,
             mount_tokens: false,
+            measures: false,
             quota_worker: true,
             event_ttl: Some(Duration::from_secs(3600)),
             definition_worker: true,
@@ -131,6 +134,7 @@ impl Registry {
 
     fn bare(store: Store, clock: Clock, options: Options) -> Self {
         let allocator = Allocator::new(&options);
+        let definitions = custom::Definitions::beside(if options.measures { measured::kinds() } else { &[] });
         let reach = Reach::new(Arc::new(Doors::new(store.clone())));
         let inner = Inner {
             store,
@@ -139,9 +143,9 @@ impl Registry {
             allocator,
             options,
             quotas: Quotas::default(),
-            definitions: custom::Definitions::default(),
+            catalog: RwLock::new(Arc::new(definitions.catalog())),
+            definitions,
             reach,
-            catalog: RwLock::new(Arc::new(Catalog::builtin())),
             replaced: watch::Sender::new(()),
             authorizer: OnceLock::new(),
         };

@@ -8,15 +8,15 @@ use jiff::Timestamp;
 use kedge_clock::Clock;
 use kedge_pki::{Authority, Leaf, Names, PkiError, Purpose};
 use kedge_reach::Identity;
-use parking_lot::Mutex;
+
+use crate::credential::Credential;
 
 /// The name that extension servers are told to trust.
 pub(super) const NAME: &str = "front-proxy-client";
 
 pub struct FrontProxy {
     authority: Authority,
-    leaf: Leaf,
-    shown: Mutex<Option<(Identity, Timestamp)>>,
+    credential: Credential,
 }
 
 impl FrontProxy {
@@ -25,8 +25,7 @@ impl FrontProxy {
         let names = Names { common_name: NAME.to_owned(), organization: None, hosts: Vec::new() };
         Ok(Self {
             authority: Authority::open(folder, "front-proxy-ca", clock)?,
-            leaf: Leaf::new(folder, "client", names, Purpose::Client),
-            shown: Mutex::new(None),
+            credential: Credential::new(Leaf::new(folder, "client", names, Purpose::Client)),
         })
     }
 
@@ -36,23 +35,7 @@ impl FrontProxy {
     }
 
     pub(super) fn identity(&self, now: Timestamp) -> Option<Identity> {
-        let mut shown = self.shown.lock();
-        if let Some((identity, renew_at)) = &*shown
-            && now < *renew_at
-        {
-            return Some(identity.clone());
-        }
-        match self.leaf.current(&self.authority, now) {
-            Ok((issued, renew_at)) => {
-                let identity = Identity { certificate: issued.certificate.into(), key: issued.key.into() };
-                *shown = Some((identity.clone(), renew_at));
-                Some(identity)
-            }
-            Err(error) => {
-                tracing::error!(%error, "cannot renew the certificate for extension servers");
-                shown.as_ref().map(|(identity, _)| identity.clone())
-            }
-        }
+        self.credential.identity(&self.authority, now)
     }
 }
 

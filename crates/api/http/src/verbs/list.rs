@@ -24,6 +24,11 @@ pub(super) async fn list(api: &Api, call: &Call) -> Result<Answer, Status> {
     answer(api, call, found, which).await
 }
 
+/// A list that was made for this answer.
+pub(crate) async fn made(api: &Api, call: &Call, made: List) -> Result<Answer, Status> {
+    answer(api, call, made, None).await
+}
+
 /// `which` if everything there is is listed.
 pub(super) async fn answer(
     api: &Api,

@@ -10,8 +10,8 @@ async fn every_cluster_starts_with_the_same() {
     let api = api().await;
     let count = async |resource: &str| api.names(resource, "", ListQuery::default()).await.unwrap().len();
     let roles = "rbac.authorization.k8s.io/v1";
-    assert_eq!(count(&format!("{roles}/clusterroles")).await, 69);
-    assert_eq!(count(&format!("{roles}/clusterrolebindings")).await, 50);
+    assert_eq!(count(&format!("{roles}/clusterroles")).await, 70);
+    assert_eq!(count(&format!("{roles}/clusterrolebindings")).await, 51);
     assert_eq!(count(&format!("{roles}/roles")).await, 7);
     assert_eq!(count(&format!("{roles}/rolebindings")).await, 7);
     assert_eq!(count("scheduling.k8s.io/v1/priorityclasses").await, 2);

@@ -16,8 +16,10 @@ use crate::catalog::Catalog;
 use crate::object;
 
 /// By name of the definition: `widgets.example.com`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Definitions {
+    /// Kinds that this server has besides those that every server has.
+    own: &'static [Arc<Kind>],
     held: Mutex<BTreeMap<Arc<str>, Held>>,
 }
 
@@ -32,6 +34,10 @@ struct Held {
 }
 
 impl Definitions {
+    pub(crate) fn beside(own: &'static [Arc<Kind>]) -> Self {
+        Self { own, held: Mutex::default() }
+    }
+
     /// Serves a definition as it was written at `revision`. True if that changed anything.
     pub(super) fn put(&self, name: &Arc<str>, definition: &Value, names: &Value, revision: Revision) -> bool {
         let meta = Meta::of(definition);
@@ -61,13 +67,13 @@ impl Definitions {
         self.held.lock().keys().cloned().collect()
     }
 
-    /// All that is served: what every server has, and what was defined. Nobody defines anew what every server has.
-    pub(super) fn catalog(&self) -> Catalog {
-        let builtin = &kedge_kinds::builtin().kinds;
+    /// All that is served: what every server has, what this one has, and what was defined. Nobody defines the former anew.
+    pub(crate) fn catalog(&self) -> Catalog {
+        let builtin = || kedge_kinds::builtin().kinds.iter().chain(self.own);
         let held = self.held.lock();
-        let is_own = |kind: &&Arc<Kind>| !builtin.iter().any(|own| own.gv == kind.gv);
-        let defined = held.values().flat_map(|held| &held.kinds).filter(is_own);
-        Catalog::of(builtin.iter().chain(defined).cloned())
+        let is_new = |kind: &&Arc<Kind>| !builtin().any(|own| own.gv == kind.gv);
+        let defined = held.values().flat_map(|held| &held.kinds).filter(is_new);
+        Catalog::of(builtin().chain(defined).cloned())
     }
 
     /// A write that began under an earlier definition was finished under this one: what it wrote is not as this one

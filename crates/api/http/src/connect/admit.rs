@@ -1,4 +1,5 @@
-//! What admission is told of a connection to a pod, a node or a service: the options that its query holds. Connects nothing.
+//! What admission is told of a connection to a pod, a node or a service: the options that its query and its path hold. Connects
+//! nothing.
 
 use kedge_kinds::Status;
 use kedge_registry::WriteOptions;
@@ -7,7 +8,8 @@ use serde_json::{Value, json};
 use crate::api::Api;
 use crate::call::Call;
 
-pub(super) async fn admit(api: &Api, call: &Call) -> Result<(), Status> {
+/// `path` is what a proxy is asked for.
+pub(super) async fn admit(api: &Api, call: &Call, path: Option<&str>) -> Result<(), Status> {
     let subresource = call.at.subresource.as_deref().unwrap_or_default();
     let spoken = call.at.kind.subresource(subresource).and_then(|sub| sub.speaks.as_ref());
     let mut options = json!({});
@@ -20,8 +22,8 @@ pub(super) async fn admit(api: &Api, call: &Call) -> Result<(), Status> {
             options[name] = true.into();
         }
     }
-    for name in ["container", "path"] {
-        if let Some(text) = call.query.get(name).filter(|text| !text.is_empty()) {
+    for (name, text) in [("container", call.query.get("container")), ("path", path)] {
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
             options[name] = text.into();
         }
     }

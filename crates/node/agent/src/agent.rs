@@ -1,42 +1,51 @@
 //! The agent of one node: its runtime, its object, and one life for every pod that is bound to it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashSet;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::TryStreamExt;
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, Service};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kedge_clock::Clock;
+use kedge_door::Listening;
 use kedge_engine::{Carrier, Recorder, World};
-use kedge_images::{ImportError, PAUSE_IMAGE, Store, pause};
+use kedge_images::{ImportError, Registries, RegistriesError, Store, pause};
 use kedge_mounts::{MountError, Mounts};
-use kedge_runtime::containerd::{self, Config, Containerd, ContainerdError, may_lower_oom_scores};
-use kedge_runtime::wire::{DnsConfig, PodSandboxFilter};
+use kedge_usage::UsageError;
+use kedge_runtime::containerd::{Containerd, ContainerdError};
+use kedge_runtime::wire::DnsConfig;
 use kedge_runtime::{Runtime, RuntimeError};
 use kube::runtime::watcher;
 use kube::{Api, Client};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 
 use crate::board::Board;
+use crate::cgroups::{Cgroups, Driver};
+use crate::door;
+use crate::eviction::{Eviction, Keeper};
 use crate::folders::Folders;
-use crate::life::{Life, remove_all};
-use crate::node::{Facts, NodeKeeper};
+use crate::clean;
+use crate::collect::{Collector, ImageRules};
+use crate::lives::Lives;
+use crate::mirrors::Mirrors;
+use crate::network::{self, Networking};
+use crate::node::{Facts, NodeKeeper, Told};
+use crate::notice::notice;
+use crate::pulled::Pulled;
+use crate::pulls::Pulls;
 use crate::registry::Registry;
+use crate::roster::Roster;
 use crate::spec::env::Place;
-use crate::spec::sandbox::{Common, POD_UID};
+use crate::spec::names;
+use crate::spec::sandbox::Common;
+use crate::statics::Statics;
 use crate::tools::Tools;
-
-/// How often is looked at containers whose runtime tells of them, and at those of another.
-const SELDOM: Duration = Duration::from_secs(10);
-const OFTEN: Duration = Duration::from_secs(1);
-/// After what was heard, is looked again after each of these.
-const ECHOES: [Duration; 2] = [Duration::from_millis(30), Duration::from_millis(300)];
+use crate::usage::{self, Meter};
+use crate::volumes::{LocalPaths, Watches};
+use crate::voice::Voice;
 
 /// How a node is set up.
 #[derive(Clone, Debug)]
@@ -48,23 +57,54 @@ pub struct Settings {
     pub addresses: Vec<IpAddr>,
     pub cluster_domain: String,
     pub cluster_dns: Vec<IpAddr>,
+    /// Who connects pods.
+    pub networking: Networking,
     /// Another runtime's socket in the place of a containerd of our own.
     pub runtime: Option<PathBuf>,
     /// What the node says it runs.
     pub version: String,
+    /// What a person says of it.
+    pub node: Told,
+    /// The folder with pods that run whether or not there is an API.
+    pub static_pods: Option<PathBuf>,
+    /// The file that says how registries are reached.
+    pub registries: Option<PathBuf>,
+    /// When images go that nobody uses.
+    pub image_rules: ImageRules,
+    /// How many images are fetched at the same time.
+    pub pulls_at_once: usize,
+    /// When pods have to go.
+    pub eviction: Eviction,
+    /// Who makes the cgroups of containers.
+    pub cgroup_driver: Driver,
+    /// How many threads a pod may have.
+    pub most_processes: Option<u64>,
+    /// Settings of the kernel that pods may change although others feel it.
+    pub unsafe_sysctls: Vec<String>,
 }
 
 impl Settings {
     /// A node with everything as usual, reached nowhere yet.
     pub fn new(node_name: impl Into<String>, data: impl Into<PathBuf>) -> Self {
+        let data = data.into();
         Self {
             node_name: node_name.into(),
-            data: data.into(),
+            networking: Networking::below(&data),
+            data,
             addresses: Vec::new(),
             cluster_domain: "cluster.local".to_owned(),
             cluster_dns: Vec::new(),
             runtime: None,
             version: "v1.36.0".to_owned(),
+            node: Told::default(),
+            static_pods: None,
+            registries: None,
+            image_rules: ImageRules::default(),
+            pulls_at_once: 4,
+            eviction: Eviction::default(),
+            cgroup_driver: Driver::default(),
+            most_processes: None,
+            unsafe_sysctls: Vec::new(),
         }
     }
 }
@@ -79,14 +119,25 @@ pub enum AgentError {
     Pause(#[source] std::io::Error),
     #[error("cannot put the image of sandboxes in place")]
     Import(#[from] ImportError),
+    #[error("cannot put the network's program in place")]
+    Programs(#[source] std::io::Error),
     #[error("cannot prepare the folder of volumes")]
     Mounts(#[from] MountError),
+    #[error("cannot prepare the cgroups of pods")]
+    Cgroups(#[from] UsageError),
+    #[error("cannot set up registries")]
+    Registries(#[from] RegistriesError),
 }
 
 pub struct Agent {
     tools: Arc<Tools>,
     facts: Facts,
     containerd: Option<Containerd>,
+    networking: Networking,
+    data: PathBuf,
+    statics: Option<Statics>,
+    eviction: Eviction,
+    door: Option<Listening>,
 }
 
 impl Agent {
@@ -94,18 +145,12 @@ impl Agent {
     pub async fn start(settings: Settings, client: Client, clock: Clock) -> Result<Self, AgentError> {
         let folders = Folders::below(&settings.data);
         let mounts = Mounts::open(folders.pods())?;
+        settings.networking.install().map_err(AgentError::Programs)?;
         let (containerd, socket) = match &settings.runtime {
             Some(socket) => (None, socket.clone()),
             None => {
-                let containerd = Containerd::start(Config {
-                    folder: settings.data.join("containerd"),
-                    program: "containerd".to_owned(),
-                    pause_image: PAUSE_IMAGE.to_owned(),
-                    cni_programs: settings.data.join("cni/bin"),
-                    cni_config: settings.data.join("cni/net.d"),
-                    restrict_oom_scores: !may_lower_oom_scores(),
-                })
-                .await?;
+                let config = clean::containerd(&settings.data, &settings.networking);
+                let containerd = Containerd::start(config).await?;
                 let image = pause().map_err(AgentError::Pause)?;
                 Store::at(&containerd.socket()).import(&image, None, clock.now(), |_| {}).await?;
                 let socket = containerd.socket();
@@ -115,37 +160,64 @@ impl Agent {
         let runtime = Runtime::at(&socket);
         let version = runtime.version().await?;
         let told = format!("{}://{}", version.runtime_name, version.runtime_version.trim_start_matches('v'));
-        let facts = Facts::read(&settings.node_name, &settings.data, told, settings.version.clone());
+        let (name, data) = (&settings.node_name, &settings.data);
+        let facts = Facts::read(name, data, &settings.node, told, settings.version.clone());
         let node_ips: Vec<String> = settings.addresses.iter().map(ToString::to_string).collect();
-        let allocatable = facts.allocatable.iter();
-        let allocatable: HashMap<_, _> =
-            allocatable.filter_map(|(name, amount)| Some((name.clone(), amount.0.parse().ok()?))).collect();
+        let allocatable = facts.allocatable.iter().map(|(name, amount)| (name.clone(), *amount)).collect();
+        let registries = match &settings.registries {
+            Some(file) => Registries::read(file)?,
+            None => Registries::default(),
+        };
+        if containerd.is_some() {
+            registries.write(&settings.data.join("containerd/hosts"))?;
+        }
+        let statics =
+            settings.static_pods.clone().map(|folder| Statics::open(folder, name, clock.clone()));
+        let memory = facts.capacity.get("memory").map_or(0, kedge_kinds::Quantity::value);
+        let cgroups = Cgroups::open(name, data, settings.cgroup_driver, settings.most_processes)?;
         let tools = Tools {
-            recorder: Recorder::new("kubelet", client.clone(), clock.clone()).on(&settings.node_name),
+            voice: Voice::new(
+                Recorder::new("kubelet", client.clone(), clock.clone()).on(&settings.node_name),
+            ),
             carrier: Carrier::new("kubelet", client.clone(), clock.clone()),
             world: World::new(client.clone(), clock.clone()),
             runtime,
             mounts,
             folders,
+            watches: Watches::default(),
             common: Common {
-                cgroup_root: format!("/kedge-{}", settings.node_name),
                 cluster_domain: settings.cluster_domain.clone(),
                 cluster_dns: settings.cluster_dns.iter().map(ToString::to_string).collect(),
                 node_dns: node_dns(),
             },
             place: Place { node: settings.node_name.clone(), node_ips, pod_ips: Vec::new() },
             allocatable,
+            machine: Arc::new(cgroups.machine(memory, &settings.data.join("seccomp"))),
+            cgroups,
+            roster: Roster::default(),
+            unsafe_sysctls: settings.unsafe_sysctls.clone(),
             board: Board::default(),
             node: watch::Sender::new(None),
+            blobs: containerd.as_ref().map(|containerd| Store::at(&containerd.socket())),
+            keyring: registries.keyring(),
+            pulls: Pulls::new(settings.pulls_at_once),
+            pulled: Pulled::read(settings.data.join("pulled-images.json")),
+            mirrors: Mirrors::default(),
+            collector: Collector::new(settings.image_rules.clone(), clock.now()),
             client,
             clock,
         };
-        Ok(Self { tools: Arc::new(tools), facts, containerd })
+        Ok(Self { tools: Arc::new(tools), facts, containerd, networking: settings.networking, data: settings.data, statics, eviction: settings.eviction, door: None })
+    }
+
+    /// Lets others in at this place, once it runs.
+    pub fn with_door(self, door: Listening) -> Self {
+        Self { door: Some(door), ..self }
     }
 
     /// Looks after the node until it is dropped. Containers run on.
     pub async fn run(self) {
-        let Self { tools, facts, mut containerd } = self;
+        let Self { tools, facts, mut containerd, networking, data, statics, eviction, door } = self;
         let socket = containerd.as_ref().map(Containerd::socket);
         tools.world.watch::<Service>();
         let registry = Arc::new(Registry::default());
@@ -159,170 +231,62 @@ impl Agent {
                 None => std::future::pending().await,
             }
         };
-        let notice = async {
-            match socket {
-                Some(socket) => {
-                    tokio::join!(hear(&tools, &registry, &socket), look(&tools, &registry, SELDOM));
+        let notice = notice(&tools, &registry, socket.as_deref());
+        let (tell, files) = watch::channel(Vec::new());
+        let statics = async {
+            match statics {
+                Some(mut statics) => {
+                    tell.send_replace(statics.read());
+                    statics.follow(tell).await;
                 }
-                // It may tell nothing at all.
-                None => look(&tools, &registry, OFTEN).await,
+                None => std::future::pending().await,
             }
         };
-        tokio::join!(keep_runtime, node.keep(), notice, pods(&tools, &registry));
+        let meter = Arc::new(Meter::new(tools.clone(), data.join("containerd")));
+        let door = door::keep(&tools, door, Arc::new(usage::Told(meter.clone())));
+        let evictions = Keeper::new(tools.clone(), registry.clone(), meter, eviction);
+        let mirrors = tools.mirrors.keep(&tools, files.clone());
+        let local_paths = LocalPaths { tools: tools.clone() };
+        tokio::join!(keep_runtime, node.keep(), notice, pods(&tools, &registry, files),
+            statics,
+            mirrors,
+            tools.collector.keep(&tools), local_paths.keep(), evictions.keep(), door, network::keep(&tools, &data, &networking));
     }
 }
 
-/// Hears from our containerd what happens to containers.
-async fn hear(tools: &Arc<Tools>, registry: &Arc<Registry>, socket: &Path) {
-    loop {
-        let heard = |id: &str| {
-            registry.ring(id);
-            let (tools, registry, id) = (tools.clone(), registry.clone(), id.to_owned());
-            tokio::spawn(async move {
-                // What it tells of, it may itself not know yet when it is asked.
-                for wait in ECHOES {
-                    tools.clock.sleep(wait).await;
-                    registry.ring(&id);
-                }
-            });
-        };
-        let error = containerd::follow(socket, heard).await;
-        tracing::debug!(%error, "containerd tells nothing more");
-        tools.clock.sleep(Duration::from_millis(200)).await;
-    }
-}
-
-/// Notices what happens to containers by looking now and then: one list for all of them, and only what changed is looked at.
-async fn look(tools: &Tools, registry: &Registry, every: Duration) {
-    let mut before: HashMap<String, i32> = HashMap::new();
-    loop {
-        if let Ok(containers) = tools.runtime.containers(Default::default()).await {
-            let now: HashMap<String, i32> =
-                containers.into_iter().map(|container| (container.id, container.state)).collect();
-            let changed = now.iter().filter(|(id, state)| before.get(*id) != Some(state)).map(|(id, _)| id);
-            let gone = before.keys().filter(|id| !now.contains_key(*id));
-            changed.chain(gone).for_each(|id| registry.ring(id));
-            before = now;
-        }
-        tools.clock.sleep(every).await;
-    }
-}
-
-/// One life for each pod that is bound here.
-async fn pods(tools: &Arc<Tools>, registry: &Arc<Registry>) {
-    let node = tools.place.node.clone();
+/// One life for each pod that is bound here, that a file tells of, or that was here before.
+async fn pods(tools: &Arc<Tools>, registry: &Arc<Registry>, mut files: watch::Receiver<Vec<Pod>>) {
     let pods = Api::<Pod>::all(tools.client.clone());
-    let config = watcher::Config::default().fields(&format!("spec.nodeName={node}"));
+    let config = watcher::Config::default().fields(&format!("spec.nodeName={}", tools.place.node));
     let mut events = pin!(watcher(pods, config));
-    let mut known: HashMap<String, watch::Sender<Arc<Pod>>> = HashMap::new();
-    let mut listed: Vec<String> = Vec::new();
-    let mut lives = JoinSet::new();
+    let mut listed = HashSet::new();
+    let mut lives = Lives::new(tools.clone(), registry.clone());
+    lives.remember();
+    lives.filed(files.borrow_and_update().clone());
     loop {
         tokio::select! {
             event = events.try_next() => match event {
                 Ok(Some(watcher::Event::Init)) => listed.clear(),
                 Ok(Some(watcher::Event::InitApply(pod))) => {
                     listed.extend(pod.metadata.uid.clone());
-                    told(tools, registry, &mut known, &mut lives, pod);
+                    lives.told(pod);
                 }
-                Ok(Some(watcher::Event::InitDone)) => {
-                    let gone: Vec<String> = known.keys().filter(|uid| !listed.contains(uid)).cloned().collect();
-                    gone.iter().for_each(|uid| vanish(tools.now(), &known, uid));
-                    strangers(tools, &known).await;
-                }
-                Ok(Some(watcher::Event::Apply(pod))) => told(tools, registry, &mut known, &mut lives, pod),
-                Ok(Some(watcher::Event::Delete(pod))) => {
-                    vanish(tools.now(), &known, pod.metadata.uid.as_deref().unwrap_or_default());
-                }
+                Ok(Some(watcher::Event::InitDone)) => lives.listed(&listed).await,
+                Ok(Some(watcher::Event::Apply(pod))) => lives.told(pod),
+                Ok(Some(watcher::Event::Delete(pod))) => lives.gone(&pod),
                 Ok(None) => return,
                 Err(error) => {
                     tracing::debug!(%error, "cannot watch the pods of this node");
                     tools.clock.sleep(Duration::from_secs(1)).await;
                 }
             },
-            Some(ended) = lives.join_next() => {
-                if let Ok(uid) = ended {
-                    known.remove(&uid);
-                }
-            }
-        }
-    }
-}
-
-fn told(
-    tools: &Arc<Tools>,
-    registry: &Arc<Registry>,
-    known: &mut HashMap<String, watch::Sender<Arc<Pod>>>,
-    lives: &mut JoinSet<String>,
-    mut pod: Pod,
-) {
-    pod.metadata.managed_fields = None;
-    let uid = pod.metadata.uid.clone().unwrap_or_default();
-    let pod = Arc::new(pod);
-    if let Some(life) = known.get(&uid) {
-        life.send_replace(pod);
-        return;
-    }
-    let (tell, wanted) = watch::channel(pod);
-    known.insert(uid.clone(), tell);
-    let life = Life::new(tools.clone(), registry.clone(), wanted, registry.bell(&uid));
-    lives.spawn(async move {
-        life.live().await;
-        uid
-    });
-}
-
-/// A pod that is gone from the API without having waited for us ends as if it were deleted now.
-fn vanish(now: Timestamp, known: &HashMap<String, watch::Sender<Arc<Pod>>>, uid: &str) {
-    let Some(life) = known.get(uid) else { return };
-    life.send_modify(|pod| {
-        let mut gone = (**pod).clone();
-        gone.metadata.deletion_timestamp.get_or_insert(Time(now));
-        let grace = gone.metadata.deletion_grace_period_seconds.unwrap_or(1);
-        gone.metadata.deletion_grace_period_seconds = Some(grace.max(1));
-        *pod = Arc::new(gone);
-    });
-}
-
-/// What is left of pods that nobody knows: they went while this agent was away.
-async fn strangers(tools: &Tools, known: &HashMap<String, watch::Sender<Arc<Pod>>>) {
-    let sandboxes = match tools.runtime.sandboxes(PodSandboxFilter::default()).await {
-        Ok(sandboxes) => sandboxes,
-        Err(error) => {
-            tracing::warn!(%error, "cannot look for pods that are gone");
-            return;
-        }
-    };
-    let labelled = sandboxes.iter().filter_map(|sandbox| sandbox.labels.get(POD_UID).cloned());
-    let left: BTreeSet<String> = labelled.chain(tools.folders.uids()).collect();
-    for uid in left.iter().filter(|uid| !known.contains_key(*uid)) {
-        if let Err(error) = remove_all(tools, uid).await {
-            tracing::warn!(%error, uid, "cannot remove what is left of a pod");
-            continue;
-        }
-        match tools.mounts.release(uid) {
-            Ok(()) => tools.folders.remove(uid),
-            Err(error) => tracing::warn!(%error, uid, "cannot give back the volumes of a pod"),
+            Ok(()) = files.changed() => lives.filed(files.borrow_and_update().clone()),
+            () = lives.ended() => {}
         }
     }
 }
 
 /// How the node finds names.
 fn node_dns() -> DnsConfig {
-    let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
-    let mut dns = DnsConfig::default();
-    for line in text.lines() {
-        let mut words = line.split_whitespace();
-        let list = match words.next() {
-            Some("nameserver") => &mut dns.servers,
-            Some("search") => {
-                dns.searches.clear();
-                &mut dns.searches
-            }
-            Some("options") => &mut dns.options,
-            _ => continue,
-        };
-        list.extend(words.map(str::to_owned));
-    }
-    dns
+    names::of_node(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default())
 }

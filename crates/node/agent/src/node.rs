@@ -1,190 +1,269 @@
-//! The node itself: its object, its conditions, and the lease that says that it lives.
+//! The node itself: its object, kept true to what the machine is and how it is, and the lease that says that it lives. The
+//! object is watched and not asked for; if somebody deletes it, it is made again.
 
+mod conditions;
 mod facts;
+mod lease;
+mod status;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::TryStreamExt;
 use jiff::Timestamp;
-use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
-use k8s_openapi::api::core::v1::{Node, NodeAddress, NodeCondition, NodeStatus};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta, OwnerReference, Time};
-use kedge_engine::Action;
+use k8s_openapi::api::core::v1::{Node, NodeSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kedge_engine::{Action, Note, Severity, Target};
 use kube::Api;
 use kube::api::PostParams;
+use kube::runtime::watcher;
 
+use self::conditions::{Runtime, conditions, is_ready};
 pub(crate) use self::facts::Facts;
+pub use self::facts::Told;
+use self::status::{Inventory, images, status};
+use crate::board::Notes;
 use crate::tools::Tools;
 
-/// How often it says that it lives, and for how long that is good.
-const BEAT: Duration = Duration::from_secs(10);
-const GOOD_FOR: i32 = 40;
+/// How often is asked how the runtime is: once it is well, while it may be starting, and when that takes long.
+const SELDOM: Duration = Duration::from_secs(10);
+const OFTEN: Duration = Duration::from_millis(50);
+const STARTING: u32 = 40;
+/// What was asked so shortly ago is still so.
+const FRESH: Duration = Duration::from_secs(2);
+/// How often images are counted that came without our doing.
+const COUNT: Duration = Duration::from_secs(60);
 /// How often the conditions are told although nothing changed.
 const REMIND: Duration = Duration::from_secs(300);
+/// After the API did not take what it was told.
+const PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) struct NodeKeeper {
     pub(crate) tools: Arc<Tools>,
     pub(crate) facts: Facts,
 }
 
+/// What is remembered from one turn to the next.
+#[derive(Default)]
+struct Memory {
+    runtime: Option<(Runtime, Timestamp)>,
+    inventory: Inventory,
+    /// When images were last counted, and what the board said then.
+    counted: Option<(Timestamp, u64)>,
+    /// When the conditions were last told.
+    told: Option<Timestamp>,
+    /// The object has the labels that it should have begun with.
+    labelled: bool,
+    rebooted: bool,
+    /// How often it was not ready since it last was.
+    tries: u32,
+}
+
 impl NodeKeeper {
     /// Until it is dropped.
     pub(crate) async fn keep(&self) {
-        let mut told: Option<Timestamp> = None;
+        tokio::join!(self.watch(), self.tell(), lease::keep(&self.tools));
+    }
+
+    /// Keeps the tools' copy of the object as the API's is.
+    async fn watch(&self) {
+        let config = watcher::Config::default().fields(&format!("metadata.name={}", self.tools.place.node));
+        let mut events = pin!(watcher(Api::<Node>::all(self.tools.client.clone()), config));
+        let mut listed = None;
         loop {
-            match self.turn(told).await {
-                Ok(now) => told = now.or(told),
-                Err(error) => tracing::debug!(%error, "cannot tell of this node"),
+            match events.try_next().await {
+                Ok(Some(watcher::Event::Init)) => listed = None,
+                Ok(Some(watcher::Event::InitApply(node))) => listed = Some(node),
+                Ok(Some(watcher::Event::InitDone)) => self.seen(listed.take()),
+                Ok(Some(watcher::Event::Apply(node))) => self.seen(Some(node)),
+                Ok(Some(watcher::Event::Delete(_))) => self.seen(None),
+                Ok(None) => return,
+                Err(error) => {
+                    tracing::debug!(%error, "cannot watch this node");
+                    self.tools.clock.sleep(PAUSE).await;
+                }
             }
-            if let Err(error) = self.beat().await {
-                tracing::debug!(%error, "cannot renew this node's lease");
-            }
-            // A node that is not ready yet looks again soon.
-            let wait = if told.is_some() { BEAT } else { Duration::from_millis(100) };
-            self.tools.clock.sleep(wait).await;
         }
     }
 
-    /// Makes the object what it should be. Answers when the conditions were told, if they were.
-    async fn turn(&self, told: Option<Timestamp>) -> Result<Option<Timestamp>, kube::Error> {
-        let nodes = Api::<Node>::all(self.tools.client.clone());
+    fn seen(&self, node: Option<Node>) {
+        let node = node.map(|mut node| {
+            node.metadata.managed_fields = None;
+            Arc::new(node)
+        });
+        self.tools.node.send_if_modified(|held| {
+            let is_new = *held != node;
+            *held = node;
+            is_new
+        });
+    }
+
+    async fn tell(&self) {
+        let (mut object, mut board) = (self.tools.node.subscribe(), self.tools.board.read());
+        let mut memory = Memory::default();
+        loop {
+            object.mark_unchanged();
+            let notes = board.borrow_and_update().clone();
+            let wait = match self.turn(&notes, &mut memory).await {
+                Ok(true) => {
+                    memory.tries = 0;
+                    SELDOM
+                }
+                Ok(false) => {
+                    memory.tries = memory.tries.saturating_add(1);
+                    if memory.tries <= STARTING { OFTEN } else { PAUSE }
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "cannot tell of this node");
+                    PAUSE
+                }
+            };
+            tokio::select! {
+                _ = object.changed() => {}
+                _ = board.changed() => {}
+                () = self.tools.clock.sleep(wait) => {}
+            }
+        }
+    }
+
+    /// Makes the object what it should be. True if the node is ready.
+    async fn turn(&self, notes: &Notes, memory: &mut Memory) -> Result<bool, kube::Error> {
         let now = self.tools.now();
-        let found = match nodes.get_opt(&self.tools.place.node).await? {
+        self.look(notes, memory, now).await;
+        let nodes = Api::<Node>::all(self.tools.client.clone());
+        let held = self.tools.node.borrow().clone();
+        let found = match held {
             Some(found) => found,
-            None => nodes.create(&PostParams::default(), &self.facts.node(&self.tools.place.node)).await?,
+            None => match nodes.get_opt(&self.tools.place.node).await? {
+                Some(found) => Arc::new(found),
+                None => {
+                    let (new, events) = self.wanted(&self.new_node(), notes, memory, now);
+                    let made = Arc::new(nodes.create(&PostParams::default(), &new).await?);
+                    self.announce(&made, &events);
+                    memory.labelled = true;
+                    made
+                }
+            },
         };
-        let mut wanted = found.clone();
-        self.facts.label(&mut wanted);
-        let since = told.map(|told| now.duration_since(told));
-        let remind = since.is_none_or(|since| since.unsigned_abs() >= REMIND);
-        wanted.status = Some(self.status(found.status.clone().unwrap_or_default(), now, remind).await);
-        let actions: Vec<Action> = [Action::change(&found, &wanted), Action::status(&found, &wanted)]
+        let (wanted, events) = self.wanted(&found, notes, memory, now);
+        let actions: Vec<Action> = [Action::change(&*found, &wanted), Action::status(&*found, &wanted)]
             .into_iter()
             .flatten()
             .collect();
-        let ready = wanted.status.iter().flat_map(|status| status.conditions.iter().flatten());
-        let ready =
-            ready.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True");
-        if actions.is_empty() {
-            return Ok(None);
+        let ready = wanted.status.as_ref().and_then(|status| status.conditions.as_deref());
+        let ready = is_ready(ready.unwrap_or_default());
+        if !actions.is_empty() {
+            if let Some(error) = self.tools.carrier.carry_out(&actions).await.error {
+                tracing::debug!(%error, "cannot tell of this node");
+                // Our copy may be old, or the object gone.
+                self.seen(nodes.get_opt(&self.tools.place.node).await?);
+                return Ok(false);
+            }
+            self.announce(&found, &events);
         }
-        if let Some(error) = self.tools.carrier.carry_out(&actions).await.error {
-            tracing::debug!(%error, "cannot tell of this node");
-            return Ok(None);
+        if self.tools.node.borrow().is_none() {
+            self.seen(Some((*found).clone()));
         }
-        Ok(ready.then_some(now))
+        memory.labelled = true;
+        memory.told = memory.told.filter(|told| !is_past(*told, REMIND, now)).or(Some(now));
+        Ok(ready)
     }
 
-    async fn status(&self, before: NodeStatus, now: Timestamp, remind: bool) -> NodeStatus {
-        let place = &self.tools.place;
-        let addresses = place.node_ips.iter().map(|ip| ("InternalIP", ip.clone()));
-        let addresses = addresses.chain([("Hostname", place.node.clone())]);
-        let addresses = addresses.map(|(type_, address)| NodeAddress { type_: type_.to_owned(), address });
-        let mut conditions = before.conditions.unwrap_or_default();
-        for (type_, status, reason, message) in self.conditions().await {
-            let new = NodeCondition {
-                type_: type_.to_owned(),
-                status: status.to_owned(),
-                reason: Some(reason.to_owned()),
-                message: Some(message),
-                last_heartbeat_time: second(now),
-                last_transition_time: second(now),
+    /// Asks the runtime how it is and what it has, if that was long ago.
+    async fn look(&self, notes: &Notes, memory: &mut Memory, now: Timestamp) {
+        let fresh = memory.runtime.as_ref().is_some_and(|(runtime, asked)| {
+            let is_well =
+                matches!(runtime, Runtime::Says(said) if said.conditions.iter().all(|condition| condition.status));
+            is_well && !is_past(*asked, FRESH, now)
+        });
+        if !fresh {
+            let runtime = match self.tools.runtime.status().await {
+                Ok(answer) => {
+                    memory.inventory.handlers = answer.runtime_handlers;
+                    memory.inventory.features = answer.features;
+                    Runtime::Says(answer.status.unwrap_or_default())
+                }
+                Err(error) => Runtime::Silent(error.to_string()),
             };
-            match conditions.iter_mut().find(|condition| condition.type_ == type_) {
-                Some(old) if old.status == new.status => {
-                    let same = old.reason == new.reason && old.message == new.message;
-                    let beat = if remind || !same {
-                        new.last_heartbeat_time.clone()
-                    } else {
-                        old.last_heartbeat_time.clone()
-                    };
-                    let since = old.last_transition_time.clone();
-                    *old = NodeCondition { last_heartbeat_time: beat, last_transition_time: since, ..new };
-                }
-                Some(old) => *old = new,
-                None => conditions.push(new),
-            }
+            memory.runtime = Some((runtime, now));
         }
-        NodeStatus {
-            addresses: Some(addresses.collect()),
-            conditions: Some(conditions),
-            capacity: Some(self.facts.capacity.clone()),
-            allocatable: Some(self.facts.allocatable.clone()),
-            node_info: Some(self.facts.info.clone()),
-            ..before
+        let counted =
+            memory.counted.is_some_and(|(when, at)| at == notes.images && !is_past(when, COUNT, now));
+        if !counted && let Ok(all) = self.tools.runtime.images().await {
+            memory.inventory.images = images(all);
+            memory.counted = Some((now, notes.images));
         }
     }
 
-    async fn conditions(&self) -> Vec<(&'static str, &'static str, &'static str, String)> {
-        let fine = |type_, reason, what: &str| (type_, "False", reason, format!("kubelet has {what}"));
-        let ready = match self.tools.runtime.status().await {
-            Err(error) => {
-                ("Ready", "False", "KubeletNotReady", format!("container runtime is down: {error}"))
-            }
-            Ok(status) => {
-                let missing: Vec<String> = status
-                    .conditions
-                    .iter()
-                    .filter(|condition| !condition.status)
-                    .map(|condition| match &*condition.r#type {
-                        "NetworkReady" => {
-                            format!("container runtime network not ready: {}", condition.message)
-                        }
-                        _ => format!("container runtime not ready: {}", condition.message),
-                    })
-                    .collect();
-                if missing.is_empty() {
-                    ("Ready", "True", "KubeletReady", "kubelet is posting ready status".to_owned())
-                } else {
-                    ("Ready", "False", "KubeletNotReady", missing.join(", "))
-                }
-            }
-        };
-        vec![
-            fine("MemoryPressure", "KubeletHasSufficientMemory", "sufficient memory available"),
-            fine("DiskPressure", "KubeletHasNoDiskPressure", "no disk pressure"),
-            fine("PIDPressure", "KubeletHasSufficientPID", "sufficient PID available"),
-            ready,
-        ]
+    fn new_node(&self) -> Node {
+        let taints = self.facts.taints.clone();
+        Node {
+            metadata: ObjectMeta {
+                name: Some(self.tools.place.node.clone()),
+                labels: Some(self.facts.labels.clone()),
+                ..ObjectMeta::default()
+            },
+            spec: Some(NodeSpec {
+                taints: (!taints.is_empty()).then_some(taints),
+                ..NodeSpec::default()
+            }),
+            status: None,
+        }
     }
 
-    async fn beat(&self) -> Result<(), kube::Error> {
-        let (name, now) = (&self.tools.place.node, MicroTime(self.tools.now()));
-        let leases = Api::<Lease>::namespaced(self.tools.client.clone(), "kube-node-lease");
-        let spec = LeaseSpec {
-            holder_identity: Some(name.clone()),
-            lease_duration_seconds: Some(GOOD_FOR),
-            renew_time: Some(now),
-            ..LeaseSpec::default()
-        };
-        match leases.get_opt(name).await? {
-            Some(found) => {
-                let lease = Lease { spec: Some(spec), ..found };
-                leases.replace(name, &PostParams::default(), &lease).await?;
-            }
-            None => {
-                let node = Api::<Node>::all(self.tools.client.clone()).get(name).await?;
-                let owner = OwnerReference {
-                    api_version: "v1".to_owned(),
-                    kind: "Node".to_owned(),
-                    name: name.clone(),
-                    uid: node.metadata.uid.unwrap_or_default(),
-                    ..OwnerReference::default()
-                };
-                let metadata = ObjectMeta {
-                    name: Some(name.clone()),
-                    owner_references: Some(vec![owner]),
-                    ..ObjectMeta::default()
-                };
-                let lease = Lease { metadata, spec: Some(spec) };
-                leases.create(&PostParams::default(), &lease).await?;
-            }
+    /// The object as it should be, and what is new in it.
+    fn wanted(
+        &self,
+        found: &Node,
+        notes: &Notes,
+        memory: &mut Memory,
+        now: Timestamp,
+    ) -> (Node, Vec<(&'static str, String)>) {
+        let name = &self.tools.place.node;
+        let mut wanted = found.clone();
+        // Once in our life: whoever changes a label later means it.
+        if !memory.labelled {
+            wanted.metadata.labels.get_or_insert_default().extend(self.facts.labels.clone());
         }
-        Ok(())
+        if !notes.annotations.is_empty() {
+            wanted.metadata.annotations.get_or_insert_default().extend(notes.annotations.clone());
+        }
+        let before = found.status.clone().unwrap_or_default();
+        let silent = Runtime::Silent("it was not asked yet".to_owned());
+        let runtime = memory.runtime.as_ref().map_or(&silent, |(runtime, _)| runtime);
+        let remind = memory.told.is_none_or(|told| is_past(told, REMIND, now));
+        let (conditions, news) =
+            conditions(before.conditions.as_deref().unwrap_or_default(), runtime, notes, now, remind);
+        let mut events: Vec<_> =
+            news.into_iter().map(|event| (event, format!("Node {name} status is now: {event}"))).collect();
+        let boot = before.node_info.as_ref().map(|info| info.boot_id.clone()).unwrap_or_default();
+        if !boot.is_empty() && boot != self.facts.info.boot_id && !memory.rebooted {
+            memory.rebooted = true;
+            let message = format!("Node {name} has been rebooted, boot id: {}", self.facts.info.boot_id);
+            events.push(("Rebooted", message));
+        }
+        let mut new = status(before, &self.facts, &self.tools.place, notes, &memory.inventory);
+        new.conditions = Some(conditions);
+        wanted.status = Some(new);
+        (wanted, events)
+    }
+
+    fn announce(&self, node: &Node, events: &[(&'static str, String)]) {
+        for (reason, message) in events {
+            let severity = if *reason == "Rebooted" { Severity::Warning } else { Severity::Normal };
+            let note = Note {
+                about: Target::of(node),
+                part: String::new(),
+                severity,
+                reason,
+                message: message.clone(),
+            };
+            self.tools.voice.say(note);
+        }
     }
 }
 
-/// Kubernetes' times have whole seconds; what is read back must equal what was written.
-fn second(moment: Timestamp) -> Option<Time> {
-    Timestamp::from_second(moment.as_second()).ok().map(Time)
+fn is_past(moment: Timestamp, wait: Duration, now: Timestamp) -> bool {
+    now.duration_since(moment).unsigned_abs() >= wait
 }

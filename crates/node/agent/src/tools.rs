@@ -6,7 +6,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kedge_clock::Clock;
-use kedge_engine::{Carrier, Note, Recorder, Severity, Target, World};
+use kedge_engine::{Carrier, Note, Severity, Target, World};
+use kedge_images::{Keyring, Store};
 use kedge_kinds::Quantity;
 use kedge_mounts::Mounts;
 use kedge_runtime::Runtime;
@@ -14,9 +15,18 @@ use kube::Client;
 use tokio::sync::watch;
 
 use crate::board::Board;
+use crate::collect::Collector;
+use crate::cgroups::Cgroups;
 use crate::folders::Folders;
+use crate::mirrors::Mirrors;
+use crate::pulled::Pulled;
+use crate::pulls::Pulls;
+use crate::roster::Roster;
 use crate::spec::env::Place;
+use crate::spec::resources::Machine;
 use crate::spec::sandbox::Common;
+use crate::voice::Voice;
+use crate::volumes::Watches;
 
 pub(crate) struct Tools {
     pub(crate) client: Client,
@@ -25,16 +35,33 @@ pub(crate) struct Tools {
     pub(crate) runtime: Runtime,
     pub(crate) mounts: Mounts,
     pub(crate) folders: Folders,
-    pub(crate) recorder: Recorder,
+    /// Of the objects that volumes are made of.
+    pub(crate) watches: Watches,
+    pub(crate) voice: Voice,
     pub(crate) carrier: Carrier,
     pub(crate) common: Common,
     pub(crate) place: Place,
     /// What the node has to give.
     pub(crate) allocatable: HashMap<String, Quantity>,
+    /// Where pods are counted and limited.
+    pub(crate) cgroups: Cgroups,
+    pub(crate) machine: Arc<Machine>,
+    /// All pods that are here.
+    pub(crate) roster: Roster,
+    /// Settings of the kernel that pods may change although others feel it.
+    pub(crate) unsafe_sysctls: Vec<String>,
     /// What is to be told of this node.
     pub(crate) board: Board,
     /// This node's object as it was last seen.
     pub(crate) node: watch::Sender<Option<Arc<Node>>>,
+    /// The image store of a containerd of our own.
+    pub(crate) blobs: Option<Store>,
+    /// The credentials that every pod may use.
+    pub(crate) keyring: Keyring,
+    pub(crate) pulls: Pulls,
+    pub(crate) pulled: Pulled,
+    pub(crate) mirrors: Mirrors,
+    pub(crate) collector: Collector,
 }
 
 impl Tools {
@@ -48,12 +75,12 @@ impl Tools {
     }
 
     /// Something that people should read about a pod.
-    pub(crate) async fn tell(&self, pod: &Pod, severity: Severity, reason: &'static str, message: String) {
-        self.tell_of(pod, String::new(), severity, reason, message).await;
+    pub(crate) fn tell(&self, pod: &Pod, severity: Severity, reason: &'static str, message: String) {
+        self.tell_of(pod, String::new(), severity, reason, message);
     }
 
     /// Something that people should read about a part of a pod.
-    pub(crate) async fn tell_of(
+    pub(crate) fn tell_of(
         &self,
         pod: &Pod,
         part: String,
@@ -62,7 +89,7 @@ impl Tools {
         message: String,
     ) {
         let note = Note { about: Target::of(pod), part, severity, reason, message };
-        self.recorder.tell(&note).await;
+        self.voice.say(note);
     }
 }
 

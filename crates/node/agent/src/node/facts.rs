@@ -1,92 +1,90 @@
-//! What this machine is: read once, from the kernel and the distribution.
+//! What this machine is and has, read from the kernel and from the settings. What a person says of the machine wins over
+//! what it says of itself.
+
+mod read;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
-use k8s_openapi::api::core::v1::{Node, NodeSystemInfo};
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use rustix::fs::statvfs;
+use k8s_openapi::api::core::v1::{NodeSystemInfo, Taint};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Written;
+use kedge_kinds::Quantity;
+use kedge_kinds::quantity::Format;
 
 /// As many as Kubernetes puts on a node unless told otherwise.
-const PODS: u32 = 110;
+const PODS: i64 = 110;
+/// Below this much free memory pods have to go, so that it is nobody's.
+const MEMORY_FLOOR: i64 = 100 << 20;
+/// The same for the disk, one part of so many.
+const DISK_FLOOR: i64 = 10;
+
+/// What a person says of the node.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    pub labels: BTreeMap<String, String>,
+    /// Only for a node that is not known yet.
+    pub taints: Vec<Taint>,
+    /// In the place of what the machine has.
+    pub capacity: BTreeMap<String, Quantity>,
+    /// Of which nothing is given to pods.
+    pub reserved: BTreeMap<String, Quantity>,
+}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
     pub(crate) capacity: BTreeMap<String, Quantity>,
     pub(crate) allocatable: BTreeMap<String, Quantity>,
     pub(crate) info: NodeSystemInfo,
-    labels: BTreeMap<String, String>,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) taints: Vec<Taint>,
 }
 
 impl Facts {
-    pub(crate) fn read(node: &str, data: &Path, runtime: String, version: String) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let disk = statvfs(data).map_or(0, |disk| disk.f_blocks.saturating_mul(disk.f_frsize));
-        let capacity: BTreeMap<String, Quantity> = [
-            ("cpu", cores.to_string()),
-            ("memory", format!("{}Ki", memory_kibibytes())),
-            ("ephemeral-storage", format!("{}Ki", disk / 1024)),
-            ("pods", PODS.to_string()),
-        ]
-        .into_iter()
-        .map(|(name, amount)| (name.to_owned(), Quantity(amount)))
-        .collect();
-        let architecture = match std::env::consts::ARCH {
-            "x86_64" => "amd64",
-            "aarch64" => "arm64",
-            other => other,
-        };
-        let line = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
-        let info = NodeSystemInfo {
-            machine_id: line("/etc/machine-id"),
-            system_uuid: line("/sys/class/dmi/id/product_uuid"),
-            boot_id: line("/proc/sys/kernel/random/boot_id"),
-            kernel_version: line("/proc/sys/kernel/osrelease"),
-            os_image: distribution(),
-            container_runtime_version: runtime,
-            kubelet_version: version,
-            kube_proxy_version: String::new(),
-            operating_system: "linux".to_owned(),
-            architecture: architecture.to_owned(),
-            ..NodeSystemInfo::default()
-        };
-        let labels = [
+    pub(crate) fn read(node: &str, data: &Path, told: &Told, runtime: String, version: String) -> Self {
+        let mut capacity = read::capacity(data);
+        capacity.insert("pods".to_owned(), Quantity::of(PODS, Format::DecimalSi));
+        capacity.extend(told.capacity.clone());
+        let info = read::info(runtime, version);
+        let usual = [
             ("kubernetes.io/hostname", node),
             ("kubernetes.io/os", "linux"),
-            ("kubernetes.io/arch", architecture),
+            ("kubernetes.io/arch", &info.architecture),
             ("beta.kubernetes.io/os", "linux"),
-            ("beta.kubernetes.io/arch", architecture),
+            ("beta.kubernetes.io/arch", &info.architecture),
         ];
-        let labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
-        Self { allocatable: capacity.clone(), capacity, info, labels }
+        let mut labels: BTreeMap<_, _> =
+            usual.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        labels.extend(told.labels.clone());
+        let allocatable = allocatable(&capacity, &told.reserved);
+        Self { allocatable, capacity, info, labels, taints: told.taints.clone() }
     }
+}
 
-    /// The object as it is first made.
-    pub(crate) fn node(&self, name: &str) -> Node {
-        let metadata = ObjectMeta {
-            name: Some(name.to_owned()),
-            labels: Some(self.labels.clone()),
-            ..ObjectMeta::default()
+/// What is left for pods: without the reserve, the floors under which nothing may fall, and the memory of huge pages.
+fn allocatable(
+    capacity: &BTreeMap<String, Quantity>,
+    reserved: &BTreeMap<String, Quantity>,
+) -> BTreeMap<String, Quantity> {
+    let nothing = Quantity::ZERO;
+    let huge = capacity.iter().filter(|(name, _)| name.starts_with("hugepages-"));
+    let huge = huge.fold(nothing, |sum, (_, amount)| sum.plus(amount));
+    let left = capacity.iter().map(|(name, amount)| {
+        let floor = match &**name {
+            "memory" => Quantity::of(MEMORY_FLOOR, Format::BinarySi).plus(&huge),
+            "ephemeral-storage" => Quantity::of(amount.value() / DISK_FLOOR, Format::BinarySi),
+            _ => nothing,
         };
-        Node { metadata, ..Node::default() }
-    }
-
-    /// Our labels as they should be; others stay.
-    pub(crate) fn label(&self, node: &mut Node) {
-        node.metadata.labels.get_or_insert_default().extend(self.labels.clone());
-    }
+        let kept = reserved.get(name).map_or(floor, |reserve| floor.plus(reserve));
+        let left = amount.minus(&kept);
+        (name.clone(), if left.is_negative() { Quantity::of(0, left.format()) } else { left })
+    });
+    left.collect()
 }
 
-fn memory_kibibytes() -> u64 {
-    let table = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = table.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
+/// As the API writes amounts.
+pub(crate) fn written(amounts: &BTreeMap<String, Quantity>) -> BTreeMap<String, Written> {
+    amounts.iter().map(|(name, amount)| (name.clone(), Written(amount.to_string()))).collect()
 }
 
-fn distribution() -> String {
-    let text = fs::read_to_string("/etc/os-release").unwrap_or_default();
-    let name = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
-    name.unwrap_or("Linux").trim_matches('"').to_owned()
-}
+#[cfg(test)]
+mod tests;

@@ -1,13 +1,19 @@
 //! The image of a container: there already, or fetched, as its policy says.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Container;
 use kedge_engine::Severity;
+use kedge_images::Reference;
 use kedge_runtime::wire::Image;
 
+use super::credentials::{Way, ways};
 use super::{Failure, Work};
 use crate::spec::security::ImageUser;
+use crate::tools::part;
+
+/// How often a fetch that takes long says how far it is.
+const PROGRESS: Duration = Duration::from_secs(30);
 
 /// An image that is on this node.
 pub(crate) struct Present {
@@ -22,53 +28,183 @@ impl From<Image> for Present {
     }
 }
 
+/// What a container asks for, and how its events name it.
+struct Wanted<'a> {
+    work: &'a Work,
+    container: &'a str,
+    /// As the pod writes it.
+    image: &'a str,
+    /// The same with the tag that is meant where none is written.
+    tagged: String,
+    reference: Reference,
+    policy: &'a str,
+}
+
 pub(crate) async fn ensure(work: &Work, container: &Container) -> Result<Present, Failure> {
-    let image = container.image.as_deref().unwrap_or_default();
-    let runtime = &work.tools.runtime;
-    let failed = |reason: &'static str| move |error: kedge_runtime::RuntimeError| Failure::of(reason, error);
-    let found = runtime.image_status(image).await.map_err(failed("ImageInspectError"))?;
-    let usual = if image.contains('@') || tag(image).is_some_and(|tag| tag != "latest") {
-        "IfNotPresent"
-    } else {
-        "Always"
+    let (image, name) = (container.image.as_deref().unwrap_or_default(), container.name.as_str());
+    let policy = container.image_pull_policy.as_deref();
+    let found = obtain(work, name, image, policy).await;
+    if let Err(failure) = &found {
+        let message = format!("Error: {}", failure.reason);
+        work.tools.tell_of(&work.pod, part(&work.pod, name), Severity::Warning, "Failed", message);
+    }
+    found
+}
+
+/// The same for whoever is no container, though events may be about one.
+pub(crate) async fn obtain(
+    work: &Work,
+    name: &str,
+    image: &str,
+    policy: Option<&str>,
+) -> Result<Present, Failure> {
+    let reference = match Reference::parse(image) {
+        Ok(reference) => reference,
+        Err(error) => {
+            let message = format!(
+                "Failed to apply default image tag {image:?}: couldn't parse image name {image:?}: {error}"
+            );
+            let about = part(&work.pod, name);
+            work.tools.tell_of(&work.pod, about, Severity::Warning, "InspectFailed", message.clone());
+            return Err(Failure { reason: "InvalidImageName", message });
+        }
     };
-    match (container.image_pull_policy.as_deref().unwrap_or(usual), found) {
-        ("Never" | "IfNotPresent", Some(found)) => {
-            let message = format!("Container image {image:?} already present on machine");
-            work.tell(&container.name, Severity::Normal, "Pulled", message).await;
-            Ok(found.into())
+    let moves = reference.digest.is_none() && reference.tag.as_deref().is_none_or(|tag| tag == "latest");
+    let usual = if moves { "Always" } else { "IfNotPresent" };
+    let is_whole = reference.digest.is_some() || reference.tag.is_some();
+    let tagged = if is_whole { image.to_owned() } else { format!("{image}:latest") };
+    let wanted =
+        Wanted { work, container: name, image, tagged, reference, policy: policy.unwrap_or(usual) };
+    if wanted.policy != "Always"
+        && let Some(found) = wanted.present().await?
+    {
+        return Ok(found);
+    }
+    if wanted.policy == "Never" {
+        let message = format!("Container image {image:?} is not present with pull policy of Never");
+        wanted.tell(Severity::Warning, "ErrImageNeverPull", message.clone());
+        return Err(Failure { reason: "ErrImageNeverPull", message });
+    }
+    wanted.pull().await
+}
+
+impl Wanted<'_> {
+    fn tell(&self, severity: Severity, reason: &'static str, message: String) {
+        let Work { tools, pod, .. } = self.work;
+        tools.tell_of(pod, part(pod, self.container), severity, reason, message);
+    }
+
+    /// The image, if it is here and this pod may have it.
+    async fn present(&self) -> Result<Option<Present>, Failure> {
+        let image = self.image;
+        let found = match self.work.tools.runtime.image_status(&self.tagged).await {
+            Ok(found) => found,
+            Err(error) => {
+                let message = format!("Failed to inspect image {image:?}: {error}");
+                self.tell(Severity::Warning, "InspectFailed", message.clone());
+                return Err(Failure { reason: "ImageInspectError", message });
+            }
+        };
+        let Some(found) = found else { return Ok(None) };
+        if !self.may_have(&found.id).await? {
+            return Ok(None);
         }
-        ("Never", None) => {
-            let message = format!("Container image {image:?} is not present with pull policy of Never");
-            work.tell(&container.name, Severity::Warning, "ErrImageNeverPull", message.clone()).await;
-            Err(Failure { reason: "ErrImageNeverPull", message })
+        let message =
+            format!("Container image {image:?} already present on machine and can be accessed by the pod");
+        self.tell(Severity::Normal, "Pulled", message);
+        Ok(Some(found.into()))
+    }
+
+    /// What was fetched with a pod's own credentials is only for those who have them too.
+    async fn may_have(&self, id: &str) -> Result<bool, Failure> {
+        if self.work.tools.pulled.is_open(id) {
+            return Ok(true);
         }
-        _ => pull(work, &container.name, image).await,
+        let ways = ways(self.work, &self.reference).await?;
+        Ok(ways.iter().any(|way| self.work.tools.pulled.is_known(id, way.owner.as_deref())))
+    }
+
+    async fn pull(&self) -> Result<Present, Failure> {
+        let (tools, image) = (&self.work.tools, self.image);
+        let asked = Instant::now();
+        let turn = tools.pulls.turn(&self.tagged).await;
+        // Another pod may have brought it meanwhile.
+        if self.policy == "IfNotPresent"
+            && turn.waited
+            && let Some(found) = self.present().await?
+        {
+            return Ok(found);
+        }
+        self.tell(Severity::Normal, "Pulling", format!("Pulling image {image:?}"));
+        let ways = ways(self.work, &self.reference).await?;
+        let begun = Instant::now();
+        let owner = tokio::select! {
+            fetched = self.fetch(ways) => fetched?,
+            never = self.progress(begun) => match never {},
+        };
+        let (took, all) = (begun.elapsed(), asked.elapsed());
+        let found = tools.runtime.image_status(&self.tagged).await;
+        let found = found.map_err(|error| Failure::of("ImageInspectError", error))?;
+        let Some(found) = found else {
+            return Err(Failure::of("ErrImagePull", format!("{image} was pulled and is not there")));
+        };
+        tools.pulled.note(&found.id, owner);
+        drop(turn);
+        tools.board.write(|notes| notes.images = notes.images.wrapping_add(1));
+        let message = format!(
+            "Successfully pulled image {image:?} in {} ({} including waiting). Image size: {} bytes.",
+            shown(took),
+            shown(all),
+            found.size
+        );
+        self.tell(Severity::Normal, "Pulled", message);
+        Ok(found.into())
+    }
+
+    /// Tries one way after the other and answers whose it was that led in.
+    async fn fetch(&self, ways: Vec<Way>) -> Result<Option<String>, Failure> {
+        let runtime = &self.work.tools.runtime;
+        let mut errors = Vec::new();
+        let open = ways.is_empty().then_some((None, None));
+        let tries = ways.into_iter().map(|way| (Some(way.auth), way.owner)).chain(open);
+        for (auth, owner) in tries {
+            match runtime.pull(&self.tagged, auth).await {
+                Ok(_) => return Ok(owner),
+                Err(error) => errors.push(error.to_string()),
+            }
+        }
+        let error = if errors.len() == 1 { errors.concat() } else { format!("[{}]", errors.join(", ")) };
+        self.tell(Severity::Warning, "Failed", format!("Failed to pull image {:?}: {error}", self.image));
+        let because = |reason: &'static str, what: &str| {
+            let rest = error.strip_prefix(reason)?;
+            let message = format!("image pull failed for {} because {what}{rest}", self.image);
+            Some(Failure { reason, message })
+        };
+        let known = because("RegistryUnavailable", "the registry is unavailable")
+            .or_else(|| because("SignatureValidationFailed", "the signature validation failed"));
+        Err(known.unwrap_or(Failure { reason: "ErrImagePull", message: error.clone() }))
+    }
+
+    /// Says now and then how far it is.
+    async fn progress(&self, begun: Instant) -> std::convert::Infallible {
+        loop {
+            self.work.tools.clock.sleep(PROGRESS).await;
+            let Some(store) = &self.work.tools.blobs else { continue };
+            let Ok((there, all)) = store.under_way().await else { continue };
+            let message = format!(
+                "Pulling image {:?} for {}: {} MiB of {} MiB of what is on its way to this node",
+                self.image,
+                shown(begun.elapsed()),
+                there >> 20,
+                all >> 20
+            );
+            self.tell(Severity::Normal, "Pulling", message);
+        }
     }
 }
 
-async fn pull(work: &Work, container: &str, image: &str) -> Result<Present, Failure> {
-    let runtime = &work.tools.runtime;
-    work.tell(container, Severity::Normal, "Pulling", format!("Pulling image {image:?}")).await;
-    let begun = Instant::now();
-    if let Err(error) = runtime.pull(image, None).await {
-        let message = format!("Failed to pull image {image:?}: {error}");
-        work.tell(container, Severity::Warning, "Failed", message).await;
-        return Err(Failure::of("ErrImagePull", error));
-    }
-    let took = begun.elapsed();
-    let found = runtime.image_status(image).await.map_err(|error| Failure::of("ImageInspectError", error))?;
-    let Some(found) = found else {
-        return Err(Failure::of("ErrImagePull", format!("{image} was pulled and is not there")));
-    };
-    let message = format!(
-        "Successfully pulled image {image:?} in {took:.3?} ({took:.3?} including waiting). Image size: {} bytes.",
-        found.size
-    );
-    work.tell(container, Severity::Normal, "Pulled", message).await;
-    Ok(found.into())
-}
-
-fn tag(image: &str) -> Option<&str> {
-    image.rsplit('/').next()?.split_once(':').map(|(_, tag)| tag)
+/// As Kubernetes writes a time, no finer than milliseconds.
+fn shown(time: Duration) -> String {
+    let nanos = time.as_millis().saturating_mul(1_000_000);
+    kedge_kinds::duration::write(i64::try_from(nanos).unwrap_or(i64::MAX))
 }

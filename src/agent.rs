@@ -1,18 +1,29 @@
 //! Runs the node of this machine beside the server. It uses the API as any node does, only without a socket.
 
-use std::path::Path;
+use std::net::IpAddr;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 
-use kedge_agent::Agent;
+use kedge_agent::{Agent, CleanError, Networking, OwnNetwork};
 use kedge_clock::Clock;
 use kedge_http::Router;
+use kedge_network::Range;
 use kedge_registry::User;
 
-use crate::assemble::domain;
-use crate::network::{host_name, outward};
-use crate::settings::Settings;
+use crate::assemble::{domain, pods};
+use crate::network::{host_name, outward, outward_v6};
+use crate::settings::{CniChoice, Settings};
+
+/// Where runtimes and networks of others meet.
+const USUAL_PROGRAMS: &str = "/opt/cni/bin";
+const USUAL_CONFIG: &str = "/etc/cni/net.d";
+
+const REGISTRIES: &str = "/etc/kedge/registries.yaml";
 
 /// Runs it until the task is ended. A machine that cannot run containers is a server all the same.
 pub(crate) async fn run(router: Router, settings: Settings, data: &Path, clock: Clock) {
+    // Others, who are told of it, work elsewhere.
+    let data = &std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
     let name = settings.node_name.clone().or_else(host_name).unwrap_or_else(|| "node".to_owned());
     let user = User {
         name: format!("system:node:{name}"),
@@ -20,12 +31,19 @@ pub(crate) async fn run(router: Router, settings: Settings, data: &Path, clock: 
         ..User::default()
     };
     let client = kedge_client::in_process(router.acting_as(user));
+    let usual = kedge_agent::Settings::new(name, data);
     let node = kedge_agent::Settings {
-        addresses: outward().into_iter().collect(),
+        addresses: addresses(&settings),
         cluster_domain: domain(&settings),
-        runtime: settings.container_runtime_endpoint.clone(),
+        networking: networking(&settings, data),
+        runtime: settings.container_runtime_endpoint.clone().map(|endpoint| endpoint.0),
         version: concat!("v1.36.0+kedge", env!("CARGO_PKG_VERSION")).to_owned(),
-        ..kedge_agent::Settings::new(name, data)
+        node: told(&settings),
+        static_pods: Some(settings.static_pod_dir.clone().unwrap_or_else(|| data.join("static-pods"))),
+        registries: Some(settings.registries.clone().unwrap_or_else(|| PathBuf::from(REGISTRIES))),
+        image_rules: image_rules(&settings),
+        pulls_at_once: settings.max_parallel_image_pulls.unwrap_or(usual.pulls_at_once),
+        ..usual
     };
     match Agent::start(node, client, clock).await {
         Ok(agent) => agent.run().await,
@@ -33,5 +51,69 @@ pub(crate) async fn run(router: Router, settings: Settings, data: &Path, clock: 
             let told = crate::told(&error);
             tracing::error!("this machine is no node: {}", told.trim_start_matches("kedge: ").trim_end());
         }
+    }
+}
+
+/// Where this machine is reached, in the families that pods have, in their order.
+fn addresses(settings: &Settings) -> Vec<IpAddr> {
+    let families = pods(settings).into_iter().map(|range| range.address);
+    let found: Vec<IpAddr> =
+        families.filter_map(|like| if like.is_ipv4() { outward() } else { outward_v6() }).collect();
+    if found.is_empty() { outward().into_iter().collect() } else { found }
+}
+
+/// Another runtime has its own network unless it is to have ours.
+fn networking(settings: &Settings, data: &Path) -> Networking {
+    let is_own_runtime = settings.container_runtime_endpoint.is_none();
+    let usual = if is_own_runtime { CniChoice::Kedge } else { CniChoice::None };
+    let is_ours = settings.cni.unwrap_or(usual) == CniChoice::Kedge;
+    // What runs must be found again after it was replaced by a newer one.
+    let program = std::env::current_exe().ok().filter(|_| is_ours);
+    let own = program.map(|program| OwnNetwork {
+        program,
+        cluster: pods(settings).iter().filter_map(|range| Range::new(range.address, range.bits)).collect(),
+    });
+    let below = Networking::below(data);
+    let (programs, config) = match is_ours && is_own_runtime {
+        true => (below.programs, below.config),
+        false => (USUAL_PROGRAMS.into(), USUAL_CONFIG.into()),
+    };
+    Networking {
+        own,
+        programs: settings.cni_bin_dir.clone().unwrap_or(programs),
+        config: settings.cni_conf_dir.clone().unwrap_or(config),
+    }
+}
+
+/// Takes away what a node left on this machine.
+pub(crate) async fn clean(data: &Path) -> Result<(), CleanError> {
+    let data = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
+    kedge_agent::clean(&data, &Networking::below(&data)).await
+}
+
+/// Where the node is reached.
+fn addresses(settings: &Settings) -> Vec<IpAddr> {
+    if settings.node_ip.is_empty() { outward().into_iter().collect() } else { settings.node_ip.clone() }
+}
+
+/// What a person says of the node.
+fn told(settings: &Settings) -> kedge_agent::Told {
+    let amounts = |list: &[Amount]| list.iter().map(|Amount(name, amount)| (name.clone(), *amount)).collect();
+    kedge_agent::Told {
+        labels: settings.node_label.iter().map(|NodeLabel(key, value)| (key.clone(), value.clone())).collect(),
+        taints: settings.node_taint.iter().map(|NodeTaint(taint)| taint.clone()).collect(),
+        capacity: amounts(&settings.node_capacity),
+        reserved: amounts(&settings.system_reserved),
+    }
+}
+
+fn image_rules(settings: &Settings) -> kedge_agent::ImageRules {
+    let usual = kedge_agent::ImageRules::default();
+    let oldest = settings.image_maximum_gc_age.map(|age| age.0).filter(|age| !age.is_zero());
+    kedge_agent::ImageRules {
+        high: settings.image_gc_high_threshold.unwrap_or(usual.high),
+        low: settings.image_gc_low_threshold.unwrap_or(usual.low),
+        oldest: oldest.and_then(|age| age.try_into().ok()),
+        ..usual
     }
 }

@@ -34,6 +34,12 @@ pub(crate) enum Command {
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
     },
+    /// Take away what a node that is not running left on this machine: containers, network, mounts. Its data stays.
+    Clean {
+        /// The server's data folder.
+        #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
+        data_dir: PathBuf,
+    },
     /// Write the store of a server that is not running to one file.
     Backup {
         file: PathBuf,
@@ -53,8 +59,38 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: SecretsCommand,
     },
+    /// Look after the container images of this machine.
+    Image {
+        #[command(subcommand)]
+        command: ImageCommand,
+        /// The server's data folder.
+        #[arg(long, value_name = "DIR", default_value = DATA_DIR, global = true)]
+        data_dir: PathBuf,
+        /// The socket of another containerd than the data folder's.
+        #[arg(long, value_name = "SOCKET", global = true)]
+        container_runtime_endpoint: Option<PathBuf>,
+    },
     /// Print the version.
     Version,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum ImageCommand {
+    /// Bring in images from archives of `docker save` or OCI layouts, packed or in a folder; `-` is standard input.
+    Import {
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// What the image is called, in the place of what the archive says.
+        #[arg(long)]
+        name: Option<String>,
+    },
+    /// Show which images there are.
+    List,
+    /// Remove images by their names or IDs.
+    Remove {
+        #[arg(required = true, value_name = "IMAGE")]
+        images: Vec<String>,
+    },
 }
 
 #[derive(Subcommand)]

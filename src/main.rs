@@ -2,8 +2,10 @@
 
 mod agent;
 mod assemble;
+mod cni;
 mod command;
 mod control;
+mod image;
 mod kubeconfig;
 mod limits;
 mod network;
@@ -14,23 +16,30 @@ mod settings;
 
 use std::error::Error;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use command::{Command, Kedge, SecretsCommand};
+use command::{Command, ImageCommand, Kedge, SecretsCommand};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    if let Some(answered) = cni::called() {
+        return answered;
+    }
     let done = match Kedge::parse().command {
         Command::Server(flags) => server(*flags),
         Command::Controllers { kubeconfig } => alone(control::controllers_alone(&kubeconfig)),
         Command::Scheduler { kubeconfig, config } => alone(control::scheduler_alone(&kubeconfig, config)),
+        Command::Clean { data_dir } => clean(&data_dir),
         Command::Backup { file, data_dir } => backup(&file, &data_dir),
         Command::Restore { file, data_dir } => restore(&file, &data_dir),
         Command::Secrets { command: SecretsCommand::RotateKey { data_dir } } => rotate(&data_dir),
+        Command::Image { command, data_dir, container_runtime_endpoint } => {
+            images(command, &data_dir, container_runtime_endpoint)
+        }
         Command::Version => say(&format!("kedge {} (Kubernetes v1.36)\n", env!("CARGO_PKG_VERSION"))),
     };
     match done {
@@ -62,6 +71,12 @@ fn alone(part: impl Future<Output = Result<(), control::ControlError>>) -> Resul
     Ok(runtime.block_on(part)?)
 }
 
+fn clean(data_dir: &Path) -> Result<(), Box<dyn Error>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(agent::clean(data_dir))?;
+    say("nothing of the node is left on this machine but its data\n")
+}
+
 fn backup(file: &Path, data_dir: &Path) -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // The file's folder is synced too, and a bare name has none.
@@ -78,6 +93,19 @@ fn rotate(data_dir: &Path) -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let name = runtime.block_on(secrets::rotate(data_dir))?;
     say(&format!("all Secrets are encrypted with key {name} now\n"))
+}
+
+fn images(command: ImageCommand, data_dir: &Path, endpoint: Option<PathBuf>) -> Result<(), Box<dyn Error>> {
+    let socket = image::socket(data_dir, endpoint)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let told = runtime.block_on(async {
+        match command {
+            ImageCommand::Import { files, name } => image::import(&socket, &files, name).await,
+            ImageCommand::List => image::list(&socket).await,
+            ImageCommand::Remove { images } => image::remove(&socket, &images).await,
+        }
+    })?;
+    say(&told)
 }
 
 fn say(text: &str) -> Result<(), Box<dyn Error>> {

@@ -1,13 +1,16 @@
 //! How a server is set up: flags, then the config file, then what is usual. Every flag is also a key of the file.
 
+pub(crate) mod node;
+
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
 use serde::Deserialize;
 
+use self::node::{Amount, NodeLabel, NodeTaint};
 use crate::network::Cidr;
 
 const USUAL_FILE: &str = "/etc/kedge/config.yaml";
@@ -37,7 +40,16 @@ pub(crate) struct Settings {
     pub(crate) no_agent: Option<bool>,
     /// The socket of a container runtime to use instead of a containerd of our own.
     #[arg(long, value_name = "SOCKET")]
-    pub(crate) container_runtime_endpoint: Option<PathBuf>,
+    pub(crate) container_runtime_endpoint: Option<Endpoint>,
+    /// Who connects pods: `kedge`, or `none` of ours [default: kedge, with another runtime none].
+    #[arg(long, value_name = "WHO")]
+    pub(crate) cni: Option<CniChoice>,
+    /// Where the runtime finds its networks [default: in the data folder, with `none` /etc/cni/net.d].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cni_conf_dir: Option<PathBuf>,
+    /// Where the runtime finds the programs that connect pods [default: in the data folder, with `none` /opt/cni/bin].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cni_bin_dir: Option<PathBuf>,
     /// Run no controllers: only the API with its store, for others to work on.
     #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     pub(crate) no_controllers: Option<bool>,
@@ -47,6 +59,39 @@ pub(crate) struct Settings {
     /// What this machine is called in the cluster [default: its host name].
     #[arg(long, value_name = "NAME")]
     pub(crate) node_name: Option<String>,
+    /// A label of this machine's node, key=value; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
+    pub(crate) node_label: Vec<NodeLabel>,
+    /// A taint with which this machine's node begins, key=value:Effect; may be repeated.
+    #[arg(long, value_name = "TAINT", value_delimiter = ',')]
+    pub(crate) node_taint: Vec<NodeTaint>,
+    /// What the node has, in the place of what the machine says: cpu=2,memory=4Gi,pods=50.
+    #[arg(long, value_name = "RESOURCE=AMOUNT", value_delimiter = ',')]
+    pub(crate) node_capacity: Vec<Amount>,
+    /// What of it no pod gets: cpu=500m,memory=1Gi.
+    #[arg(long, value_name = "RESOURCE=AMOUNT", value_delimiter = ',')]
+    pub(crate) system_reserved: Vec<Amount>,
+    /// An address of the node, the usual one first; one of each family [default: that of the way out].
+    #[arg(long, value_name = "IP", value_delimiter = ',')]
+    pub(crate) node_ip: Vec<IpAddr>,
+    /// A folder with pods that this node runs whether or not there is an API [default: static-pods in the data folder].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) static_pod_dir: Option<PathBuf>,
+    /// Mirrors, certificates and credentials of registries [default: /etc/kedge/registries.yaml if there is one].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) registries: Option<PathBuf>,
+    /// How many images are fetched at the same time [default: 4].
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) max_parallel_image_pulls: Option<usize>,
+    /// The percentage of the disk in use from which on unused images go [default: 85].
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) image_gc_high_threshold: Option<u8>,
+    /// The percentage down to which they go [default: 80].
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) image_gc_low_threshold: Option<u8>,
+    /// Remove images that were not used for this long, however empty the disk is [default: never].
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) image_maximum_gc_age: Option<Life>,
     /// Where pods get their addresses from [default: 10.244.0.0/16].
     #[arg(long, value_name = "CIDR", value_delimiter = ',')]
     pub(crate) cluster_cidr: Vec<Cidr>,
@@ -124,6 +169,58 @@ impl TryFrom<String> for StoreChoice {
     }
 }
 
+/// A socket on this machine, as a path or as `unix://` and a path.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Endpoint(pub(crate) PathBuf);
+
+impl FromStr for Endpoint {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let path = text.strip_prefix("unix://").unwrap_or(text);
+        match path.starts_with('/') {
+            true => Ok(Self(path.into())),
+            false => Err(format!("{text:?} is no socket like unix:///run/containerd/containerd.sock")),
+        }
+    }
+}
+
+impl TryFrom<String> for Endpoint {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) enum CniChoice {
+    Kedge,
+    None,
+}
+
+impl FromStr for CniChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "kedge" => Ok(CniChoice::Kedge),
+            "none" => Ok(CniChoice::None),
+            _ => Err(format!("{text:?} is neither `kedge` nor `none`")),
+        }
+    }
+}
+
+impl TryFrom<String> for CniChoice {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
 /// A time as Kubernetes writes it: `1h30m`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
@@ -172,7 +269,9 @@ impl Settings {
     }
 
     fn or(self, file: Self) -> Self {
-        let list = |flags: Vec<Cidr>, file: Vec<Cidr>| if flags.is_empty() { file } else { flags };
+        fn list<T>(flags: Vec<T>, file: Vec<T>) -> Vec<T> {
+            if flags.is_empty() { file } else { flags }
+        }
         Self {
             data_dir: self.data_dir.or(file.data_dir),
             listen: self.listen.or(file.listen),
@@ -180,13 +279,27 @@ impl Settings {
             no_agent: self.no_agent.or(file.no_agent),
             scheduler: self.scheduler.or(file.scheduler),
             container_runtime_endpoint: self.container_runtime_endpoint.or(file.container_runtime_endpoint),
+            cni: self.cni.or(file.cni),
+            cni_conf_dir: self.cni_conf_dir.or(file.cni_conf_dir),
+            cni_bin_dir: self.cni_bin_dir.or(file.cni_bin_dir),
             no_controllers: self.no_controllers.or(file.no_controllers),
             store: self.store.or(file.store),
             node_name: self.node_name.or(file.node_name),
+            node_label: list(self.node_label, file.node_label),
+            node_taint: list(self.node_taint, file.node_taint),
+            node_capacity: list(self.node_capacity, file.node_capacity),
+            system_reserved: list(self.system_reserved, file.system_reserved),
+            node_ip: list(self.node_ip, file.node_ip),
+            static_pod_dir: self.static_pod_dir.or(file.static_pod_dir),
+            registries: self.registries.or(file.registries),
+            max_parallel_image_pulls: self.max_parallel_image_pulls.or(file.max_parallel_image_pulls),
+            image_gc_high_threshold: self.image_gc_high_threshold.or(file.image_gc_high_threshold),
+            image_gc_low_threshold: self.image_gc_low_threshold.or(file.image_gc_low_threshold),
+            image_maximum_gc_age: self.image_maximum_gc_age.or(file.image_maximum_gc_age),
             cluster_cidr: list(self.cluster_cidr, file.cluster_cidr),
             service_cidr: list(self.service_cidr, file.service_cidr),
             cluster_domain: self.cluster_domain.or(file.cluster_domain),
-            tls_san: if self.tls_san.is_empty() { file.tls_san } else { self.tls_san },
+            tls_san: list(self.tls_san, file.tls_san),
             max_requests_inflight: self.max_requests_inflight.or(file.max_requests_inflight),
             max_mutating_requests_inflight: self
                 .max_mutating_requests_inflight

@@ -27,6 +27,20 @@ fn flags_win_over_the_file() {
 }
 
 #[test]
+fn a_socket_is_a_path_or_an_address() {
+    for (text, path) in [
+        ("unix:///run/c.sock", Some("/run/c.sock")),
+        ("/run/c.sock", Some("/run/c.sock")),
+        ("run/c.sock", None),
+        ("tcp://127.0.0.1:1", None),
+        ("unix://", None),
+    ] {
+        let read = text.parse::<Endpoint>().ok().map(|endpoint| endpoint.0);
+        assert_eq!(read.as_deref(), path.map(Path::new), "{text}");
+    }
+}
+
+#[test]
 fn a_wrong_file_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("config.yaml");
@@ -34,6 +48,7 @@ fn a_wrong_file_is_an_error() {
         ("unknown key", "data-dirr: /x\n"),
         ("wrong type", "listen: 7\n"),
         ("unknown store", "store: floppy\n"),
+        ("unknown network", "cni: wool\n"),
         ("bad range", "service-cidr: [10.0.0.0/99]\n"),
     ] {
         std::fs::write(&file, text).unwrap();

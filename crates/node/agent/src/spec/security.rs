@@ -1,5 +1,7 @@
 //! Who a container is and what it may do.
 
+use std::path::Path;
+
 use k8s_openapi::api::core::v1::{
     AppArmorProfile, Container, Pod, SELinuxOptions, SeccompProfile, SecurityContext,
 };
@@ -25,6 +27,35 @@ pub(crate) enum SecurityError {
         "container has runAsNonRoot and image has non-numeric user ({user}), cannot verify user is non-root (pod: \"{pod}\", container: {container})"
     )]
     UnknownUser { user: String, pod: String, container: String },
+    #[error("localhostProfile must be set if seccompProfile type is Localhost.")]
+    NoProfile,
+    #[error("can't set `spec.hostUsers: false`, runtime does not support user namespaces")]
+    UserNamespace,
+}
+
+/// What of the kernel's own files a container may not see, and what it may not change.
+const MASKED: [&str; 12] = [
+    "/proc/asound",
+    "/proc/acpi",
+    "/proc/interrupts",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/sys/firmware",
+    "/sys/devices/virtual/powercap",
+];
+const FIXED: [&str; 5] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
+
+/// What would be left out silently is refused: a pod that asks for users of its own must not get the node's.
+pub(crate) fn supported(pod: &Pod) -> Result<(), SecurityError> {
+    match pod.spec.as_ref().and_then(|spec| spec.host_users) {
+        Some(false) => Err(SecurityError::UserNamespace),
+        _ => Ok(()),
+    }
 }
 
 /// What the pod's containers share and what is the node's.
@@ -62,7 +93,9 @@ pub(crate) fn of_sandbox(pod: &Pod) -> LinuxSandboxSecurityContext {
             .map(|value| Int64Value { value }),
         supplemental_groups: groups(pod),
         privileged,
-        seccomp: Some(seccomp(own.and_then(|own| own.seccomp_profile.as_ref()))),
+        supplemental_groups_policy: policy(pod).into(),
+        // A profile that a pod brings is for its programs; the sandbox's own needs little.
+        seccomp: Some(of(ProfileType::RuntimeDefault, String::new())),
         ..LinuxSandboxSecurityContext::default()
     }
 }
@@ -72,6 +105,7 @@ pub(crate) fn of_container(
     container: &Container,
     image: &ImageUser,
     target: Option<&str>,
+    profiles: &Path,
 ) -> Result<LinuxContainerSecurityContext, SecurityError> {
     let pods = pod.spec.as_ref().and_then(|spec| spec.security_context.as_ref());
     let own = context(container);
@@ -82,7 +116,8 @@ pub(crate) fn of_container(
         not_root(pod, container, user, image)?;
     }
     let mut namespaces = namespaces(pod);
-    if let Some(target) = target {
+    // Where processes are shared, everybody sees the target's already.
+    if let Some(target) = target.filter(|_| namespaces.pid() == NamespaceMode::Container) {
         namespaces.pid = NamespaceMode::Target.into();
         namespaces.target_id = target.to_owned();
     }
@@ -92,8 +127,11 @@ pub(crate) fn of_container(
     let apparmor = own
         .and_then(|own| own.app_armor_profile.as_ref())
         .or_else(|| pods.and_then(|pods| pods.app_armor_profile.as_ref()));
-    let strict = pods.and_then(|pods| pods.supplemental_groups_policy.as_deref()) == Some("Strict");
-    let policy = if strict { SupplementalGroupsPolicy::Strict } else { SupplementalGroupsPolicy::Merge };
+    let unmasked = own.and_then(|own| own.proc_mount.as_deref()) == Some("Unmasked");
+    let paths = |all: &[&str]| match unmasked {
+        true => Vec::new(),
+        false => all.iter().map(|path| (*path).to_owned()).collect(),
+    };
     Ok(LinuxContainerSecurityContext {
         capabilities: own.and_then(|own| own.capabilities.as_ref()).map(|wanted| Capability {
             add_capabilities: wanted.add.clone().unwrap_or_default(),
@@ -111,9 +149,11 @@ pub(crate) fn of_container(
         run_as_username: if user.is_none() { image.name.clone() } else { String::new() },
         readonly_rootfs: own.is_some_and(|own| own.read_only_root_filesystem == Some(true)),
         supplemental_groups: groups(pod),
-        supplemental_groups_policy: policy.into(),
+        supplemental_groups_policy: policy(pod).into(),
+        masked_paths: paths(&MASKED),
+        readonly_paths: paths(&FIXED),
         no_new_privs: own.is_some_and(|own| own.allow_privilege_escalation == Some(false)),
-        seccomp: Some(seccomp(profile)),
+        seccomp: Some(seccomp(profile, profiles)?),
         apparmor: apparmor.map(self::apparmor),
         ..LinuxContainerSecurityContext::default()
     })
@@ -155,26 +195,37 @@ fn groups(pod: &Pod) -> Vec<i64> {
     listed.into_iter().chain(own.and_then(|own| own.fs_group)).collect()
 }
 
-fn seccomp(profile: Option<&SeccompProfile>) -> SecurityProfile {
-    match profile.map(|profile| &*profile.type_) {
-        Some("RuntimeDefault") => of(ProfileType::RuntimeDefault, None),
-        Some("Localhost") => {
-            of(ProfileType::Localhost, profile.and_then(|profile| profile.localhost_profile.as_deref()))
-        }
-        _ => of(ProfileType::Unconfined, None),
+fn policy(pod: &Pod) -> SupplementalGroupsPolicy {
+    let own = pod.spec.as_ref().and_then(|spec| spec.security_context.as_ref());
+    match own.and_then(|own| own.supplemental_groups_policy.as_deref()) {
+        Some("Strict") => SupplementalGroupsPolicy::Strict,
+        _ => SupplementalGroupsPolicy::Merge,
     }
+}
+
+/// `profiles` is where those of this node are.
+fn seccomp(profile: Option<&SeccompProfile>, profiles: &Path) -> Result<SecurityProfile, SecurityError> {
+    Ok(match profile.map(|profile| &*profile.type_) {
+        Some("RuntimeDefault") => of(ProfileType::RuntimeDefault, String::new()),
+        Some("Localhost") => {
+            let name = profile.and_then(|profile| profile.localhost_profile.as_deref());
+            let name = name.filter(|name| !name.is_empty()).ok_or(SecurityError::NoProfile)?;
+            of(ProfileType::Localhost, profiles.join(name).display().to_string())
+        }
+        _ => of(ProfileType::Unconfined, String::new()),
+    })
 }
 
 fn apparmor(profile: &AppArmorProfile) -> SecurityProfile {
     match &*profile.type_ {
-        "Unconfined" => of(ProfileType::Unconfined, None),
-        "Localhost" => of(ProfileType::Localhost, profile.localhost_profile.as_deref()),
-        _ => of(ProfileType::RuntimeDefault, None),
+        "Unconfined" => of(ProfileType::Unconfined, String::new()),
+        "Localhost" => of(ProfileType::Localhost, profile.localhost_profile.clone().unwrap_or_default()),
+        _ => of(ProfileType::RuntimeDefault, String::new()),
     }
 }
 
-fn of(profile: ProfileType, local: Option<&str>) -> SecurityProfile {
-    SecurityProfile { profile_type: profile.into(), localhost_ref: local.unwrap_or_default().to_owned() }
+fn of(profile: ProfileType, localhost_ref: String) -> SecurityProfile {
+    SecurityProfile { profile_type: profile.into(), localhost_ref }
 }
 
 fn selinux(options: &SELinuxOptions) -> SeLinuxOption {
@@ -185,3 +236,6 @@ fn selinux(options: &SELinuxOptions) -> SeLinuxOption {
         level: options.level.clone().unwrap_or_default(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -44,6 +44,18 @@ impl CallError {
         matches!(self, Self::Refused { code: Code::NotFound, .. })
     }
 
+    /// There was no time left, for us or for the one who was called.
+    pub fn is_late(&self) -> bool {
+        match self {
+            Self::TimedOut { .. } => true,
+            // Some say it in words alone.
+            Self::Refused { code, message, .. } => {
+                *code == Code::DeadlineExceeded || message.ends_with("context deadline exceeded")
+            }
+            Self::Unreachable { .. } => false,
+        }
+    }
+
     /// What was to be made is there already.
     pub fn is_there_already(&self) -> bool {
         matches!(self, Self::Refused { code: Code::AlreadyExists, .. })

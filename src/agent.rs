@@ -1,10 +1,9 @@
 //! Runs the node of this machine beside the server. It uses the API as any node does, only without a socket.
 
 use std::net::IpAddr;
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use kedge_agent::{Agent, CleanError, Networking, OwnNetwork};
+use kedge_agent::{Agent, CleanError, Eviction, Networking, OwnNetwork};
 use kedge_clock::Clock;
 use kedge_http::Router;
 use kedge_network::Range;
@@ -12,6 +11,7 @@ use kedge_registry::User;
 
 use crate::assemble::{domain, pods};
 use crate::network::{host_name, outward, outward_v6};
+use crate::settings::node::{Amount, NodeLabel, NodeTaint};
 use crate::settings::{CniChoice, Settings};
 
 /// Where runtimes and networks of others meet.
@@ -43,6 +43,13 @@ pub(crate) async fn run(router: Router, settings: Settings, data: &Path, clock: 
         registries: Some(settings.registries.clone().unwrap_or_else(|| PathBuf::from(REGISTRIES))),
         image_rules: image_rules(&settings),
         pulls_at_once: settings.max_parallel_image_pulls.unwrap_or(usual.pulls_at_once),
+        eviction: Eviction {
+            thresholds: settings.eviction_hard.clone().map_or(usual.eviction.thresholds, |told| told.0),
+            ..usual.eviction
+        },
+        most_processes: settings.pod_max_pids,
+        unsafe_sysctls: settings.allowed_unsafe_sysctls.clone(),
+        cgroup_driver: settings.cgroup_driver.map_or(usual.cgroup_driver, |told| told.0),
         ..usual
     };
     match Agent::start(node, client, clock).await {
@@ -54,8 +61,11 @@ pub(crate) async fn run(router: Router, settings: Settings, data: &Path, clock: 
     }
 }
 
-/// Where this machine is reached, in the families that pods have, in their order.
+/// Where this machine is reached: as told, or in the families that pods have, in their order.
 fn addresses(settings: &Settings) -> Vec<IpAddr> {
+    if !settings.node_ip.is_empty() {
+        return settings.node_ip.clone();
+    }
     let families = pods(settings).into_iter().map(|range| range.address);
     let found: Vec<IpAddr> =
         families.filter_map(|like| if like.is_ipv4() { outward() } else { outward_v6() }).collect();
@@ -89,11 +99,6 @@ fn networking(settings: &Settings, data: &Path) -> Networking {
 pub(crate) async fn clean(data: &Path) -> Result<(), CleanError> {
     let data = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
     kedge_agent::clean(&data, &Networking::below(&data)).await
-}
-
-/// Where the node is reached.
-fn addresses(settings: &Settings) -> Vec<IpAddr> {
-    if settings.node_ip.is_empty() { outward().into_iter().collect() } else { settings.node_ip.clone() }
 }
 
 /// What a person says of the node.

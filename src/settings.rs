@@ -1,5 +1,6 @@
 //! How a server is set up: flags, then the config file, then what is usual. Every flag is also a key of the file.
 
+mod limits;
 pub(crate) mod node;
 
 use std::io;
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use self::limits::{CgroupDriver, EvictionHard};
 use self::node::{Amount, NodeLabel, NodeTaint};
 use crate::network::Cidr;
 
@@ -92,6 +94,18 @@ pub(crate) struct Settings {
     /// Remove images that were not used for this long, however empty the disk is [default: never].
     #[arg(long, value_name = "DURATION")]
     pub(crate) image_maximum_gc_age: Option<Life>,
+    /// How little may be left before pods have to go [default: memory.available<100Mi,nodefs.available<10%,…].
+    #[arg(long, value_name = "SIGNAL<AMOUNT,…")]
+    pub(crate) eviction_hard: Option<EvictionHard>,
+    /// How many threads a pod may have [default: as many as there can be].
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) pod_max_pids: Option<u64>,
+    /// A setting of the kernel that pods may change although others feel it; may end in a star, may be repeated.
+    #[arg(long, value_name = "SYSCTL", value_delimiter = ',')]
+    pub(crate) allowed_unsafe_sysctls: Vec<String>,
+    /// Who makes the cgroups of another runtime's containers, cgroupfs or systemd [default: cgroupfs].
+    #[arg(long, value_name = "DRIVER")]
+    pub(crate) cgroup_driver: Option<CgroupDriver>,
     /// Where pods get their addresses from [default: 10.244.0.0/16].
     #[arg(long, value_name = "CIDR", value_delimiter = ',')]
     pub(crate) cluster_cidr: Vec<Cidr>,
@@ -296,6 +310,10 @@ impl Settings {
             image_gc_high_threshold: self.image_gc_high_threshold.or(file.image_gc_high_threshold),
             image_gc_low_threshold: self.image_gc_low_threshold.or(file.image_gc_low_threshold),
             image_maximum_gc_age: self.image_maximum_gc_age.or(file.image_maximum_gc_age),
+            eviction_hard: self.eviction_hard.or(file.eviction_hard),
+            pod_max_pids: self.pod_max_pids.or(file.pod_max_pids),
+            allowed_unsafe_sysctls: list(self.allowed_unsafe_sysctls, file.allowed_unsafe_sysctls),
+            cgroup_driver: self.cgroup_driver.or(file.cgroup_driver),
             cluster_cidr: list(self.cluster_cidr, file.cluster_cidr),
             service_cidr: list(self.service_cidr, file.service_cidr),
             cluster_domain: self.cluster_domain.or(file.cluster_domain),

@@ -67,6 +67,8 @@ restrict_oom_score_adj = {restrict}
 stream_server_address = "127.0.0.1"
 stream_server_port = "0"
 max_container_log_line_size = 16384
+netns_mounts_under_state_dir = true
+disable_hugetlb_controller = false
 
 [plugins."io.containerd.grpc.v1.cri".cni]
 bin_dir = {cni_programs}

@@ -1,28 +1,33 @@
-//! One pod's life on this node, from its first sight to its last trace. Woken by a change of the pod, of its containers or by
-//! the clock; looks, plans, reports, and sets the steps going. Steps for different containers are under way at the same time.
+//! One pod's life on this node, from its first sight to its last trace. Woken by a change of the pod, of its containers, of
+//! what its probes say, or by the clock; looks, plans, reports, and sets the steps going. Steps for different containers are
+//! under way at the same time, and nothing here waits for the API.
 
-use std::collections::HashSet;
+mod leave;
+mod reckon;
+mod report;
+
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use kedge_engine::{Action, Severity};
-use kedge_runtime::wire::PodSandboxFilter;
-use kube::Api;
-use kube::api::{DeleteParams, Preconditions};
-use tokio::sync::{Mutex, Notify, watch};
-use tokio::task::JoinSet;
+use k8s_openapi::api::core::v1::Pod;
+use tokio::sync::{Notify, watch};
+use tokio::task::{AbortHandle, JoinSet};
 
-use crate::memory::{Memory, Pause, Trouble, Verdict};
-use crate::observe::{Ended, observe};
-use crate::plan::{Plan, Situation, Step, plan};
+pub(crate) use self::leave::remove_all;
+use self::report::Reports;
+use crate::memory::{Doing, Memory, Trouble};
+use crate::observe::{Known, observe};
+use crate::plan::{Plan, Situation, Step, is_over, plan};
+use crate::probes::{Courses, Kind, Tried, attempt};
 use crate::registry::Registry;
 use crate::status::status;
-use crate::steps::{Failure, Work};
-use crate::tools::Tools;
+use crate::steps::{Failure, Seen, Work};
+use crate::tools::{Tools, part};
 use crate::view::View;
+use crate::volumes::PodVolumes;
 
-/// Between two looks at a runtime that does not answer, and two reports that nobody takes.
+/// Between two looks at a runtime that does not answer.
 const PAUSE: SignedDuration = SignedDuration::from_secs(1);
 /// The first wait after what failed, by what it was, and the longest.
 const SOON: SignedDuration = SignedDuration::from_secs(1);
@@ -36,20 +41,33 @@ pub(crate) struct Life {
     registry: Arc<Registry>,
     wanted: watch::Receiver<Arc<Pod>>,
     woken: Arc<Notify>,
+    /// As it was last told.
+    told: Arc<Pod>,
+    /// The same with what we know of it by now.
+    pod: Arc<Pod>,
     memory: Memory,
-    ended: Ended,
+    known: Known,
     /// Ends that were reckoned with already, by the container's id.
     reckoned: HashSet<String>,
-    volumes: Arc<Mutex<Option<std::collections::HashMap<String, std::path::PathBuf>>>>,
-    reported: Option<PodStatus>,
+    /// Whether there is room for it was asked.
+    admitted: bool,
+    volumes: Arc<PodVolumes>,
+    seen: Arc<Seen>,
+    over: watch::Sender<bool>,
+    courses: Courses,
+    attempts: JoinSet<Tried>,
+    reports: Reports,
     cleared: bool,
     steps: JoinSet<Outcome>,
+    /// Ends that are under way, by the container's name.
+    ending: HashMap<String, AbortHandle>,
 }
 
 /// What became of a step that was set going.
 struct Outcome {
     /// Of the container; empty for the sandbox.
     name: String,
+    step: Step,
     failure: Option<Failure>,
 }
 
@@ -61,184 +79,209 @@ impl Life {
         woken: Arc<Notify>,
     ) -> Self {
         let memory = Memory { begun: Some(tools.now()), ..Memory::default() };
+        let volumes = PodVolumes::new(tools.clone(), wanted.clone());
+        let pod = wanted.borrow().clone();
         Self {
+            reports: Reports::new(tools.clone()),
             tools,
             registry,
             wanted,
             woken,
+            told: pod.clone(),
+            pod,
             memory,
-            ended: Ended::default(),
+            known: Known::default(),
             reckoned: HashSet::new(),
-            volumes: Arc::default(),
-            reported: None,
+            admitted: false,
+            volumes,
+            seen: Arc::default(),
+            over: watch::Sender::new(false),
+            courses: Courses::default(),
+            attempts: JoinSet::new(),
             cleared: false,
             steps: JoinSet::new(),
+            ending: HashMap::new(),
         }
     }
 
     /// Until nothing of the pod is left on this node.
     pub(crate) async fn live(mut self) {
+        let uid = self.pod.metadata.uid.clone().unwrap_or_default();
         loop {
-            let pod = self.wanted.borrow_and_update().clone();
-            let uid = pod.metadata.uid.clone().unwrap_or_default();
-            let seen = observe(&self.tools.runtime, &uid, &self.tools.folders, &mut self.ended).await;
+            self.told = self.wanted.borrow_and_update().clone();
+            self.pod = self.reports.newest(self.told.clone());
+            let seen = observe(&self.tools.runtime, &uid, &self.tools.folders, &mut self.known).await;
             let view = match seen {
                 Ok(view) => view,
                 Err(error) => {
-                    tracing::debug!(pod = %name(&pod), %error, "cannot look at the runtime");
-                    self.wait(Some(self.soon())).await;
+                    tracing::debug!(pod = %name(&self.pod), %error, "cannot look at the runtime");
+                    let again = later(self.tools.now(), PAUSE);
+                    self.wait(&View::default(), Some(again)).await;
                     continue;
                 }
             };
             self.registry.note(&uid, &view);
-            self.reckon(&pod, &view).await;
+            self.tools.roster.note(&self.pod, &view);
+            if view.ready_sandbox().is_some() && !self.cleared {
+                self.volumes.adopt();
+            }
+            let again = self.reckon(&view);
+            let pod = self.pod.clone();
             let situation = Situation { pod: &pod, view: &view, memory: &self.memory, now: self.tools.now() };
-            let plan = plan(situation);
+            let Plan { steps, look_again } = plan(situation);
             let status = status(situation, &self.tools.place);
-            let reported = self.report(&pod, status).await;
-            self.troubles_were_shown(&pod);
-            if plan.steps == [Step::Clear] {
+            let is_last = steps == [Step::Clear];
+            self.reports.want(&self.told, status);
+            if is_last {
+                self.registry.release(&uid);
                 self.clear(&pod).await;
-                if pod.metadata.deletion_timestamp.is_some() && self.forget(&pod).await {
+                if pod.metadata.deletion_timestamp.is_some() && self.leave(&pod).await {
                     self.registry.forget(&uid);
+                    self.tools.roster.forget(&uid);
                     return;
                 }
             }
-            let Plan { steps, look_again } = plan;
             for step in steps {
-                self.begin(&pod, &view, step);
+                self.begin(&view, step);
             }
-            let again = if reported { look_again } else { Some(self.soon()) };
-            self.wait(again).await;
+            let unfinished = is_last && pod.metadata.deletion_timestamp.is_some();
+            let retry = unfinished.then(|| later(self.tools.now(), PAUSE));
+            self.wait(&view, [look_again, again, retry].into_iter().flatten().min()).await;
         }
     }
 
-    fn soon(&self) -> Timestamp {
-        later(self.tools.now(), PAUSE)
-    }
-
-    /// Until something changes, a step ends, or the moment comes.
-    async fn wait(&mut self, until: Option<Timestamp>) {
-        let due = async {
-            match until {
-                Some(moment) => self.tools.clock.until(moment).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            // A pod that nobody tells of any more is as it was last told.
-            Ok(()) = self.wanted.changed() => {}
-            () = self.woken.notified() => {}
-            Some(ended) = self.steps.join_next() => {
-                if let Ok(outcome) = ended {
-                    self.settle(outcome);
+    /// Until something changes that has to be looked at, a step ends, or the moment comes. Probes are tried and reports
+    /// are written meanwhile.
+    async fn wait(&mut self, view: &View, until: Option<Timestamp>) {
+        loop {
+            let probes = self.courses.next(&self.memory);
+            let due = [until, probes, self.reports.due()].into_iter().flatten().min();
+            let clock = self.tools.clock.clone();
+            let due = async {
+                match due {
+                    Some(moment) => clock.until(moment).await,
+                    None => std::future::pending().await,
                 }
+            };
+            tokio::select! {
+                // A pod that nobody tells of any more is as it was last told.
+                Ok(()) = self.wanted.changed() => {
+                    let told = self.wanted.borrow_and_update().clone();
+                    if !self.reports.is_echo(&self.told, &told) {
+                        return;
+                    }
+                    self.pod = self.reports.newest(told.clone());
+                    self.told = told;
+                }
+                () = self.woken.notified() => return,
+                Some(ended) = self.steps.join_next() => {
+                    if let Ok(outcome) = ended {
+                        self.settle(outcome);
+                        return;
+                    }
+                }
+                Some(tried) = self.attempts.join_next() => {
+                    if tried.is_ok_and(|tried| self.heard(tried)) {
+                        return;
+                    }
+                }
+                () = self.reports.written() => {}
+                () = due => {}
             }
-            () = due => {}
+            let now = self.tools.now();
+            if until.is_some_and(|until| until <= now) {
+                return;
+            }
+            self.reports.begin();
+            self.probe(view, now);
         }
     }
 
-    /// Each end of a container makes the next start later.
-    async fn reckon(&mut self, pod: &Pod, view: &View) {
+    /// Sets the probes going that are due.
+    fn probe(&mut self, view: &View, now: Timestamp) {
+        let Some(spec) = &self.pod.spec else { return };
+        let work = self.work();
+        let ip = view.ready_sandbox().map(|sandbox| work.ip(sandbox)).unwrap_or_default();
+        for (key, name) in self.courses.due(&self.memory, now) {
+            let container = crate::plan::containers(spec).find(|container| container.name == name).cloned();
+            let probe = container.as_ref().and_then(|container| key.kind.of(container).cloned());
+            let (Some(container), Some(probe)) = (container, probe) else { continue };
+            let (tools, ip) = (self.tools.clone(), ip.clone());
+            self.attempts.spawn(async move {
+                let outcome = attempt(&tools.runtime, &key.id, &container, &probe, &ip).await;
+                Tried { key, begun: now, outcome }
+            });
+        }
+    }
+
+    /// Takes what a probe says. True if it changes something.
+    fn heard(&mut self, tried: Tried) -> bool {
         let now = self.tools.now();
-        let mut news = Vec::new();
-        for made in view.containers.iter().rev() {
-            let Some(exit) = made.exit() else { continue };
-            if !self.reckoned.insert(made.id.clone()) {
-                continue;
-            }
-            let ended = exit.at.unwrap_or(now);
-            let ran = made.started_at.map_or(SignedDuration::ZERO, |started| ended.duration_since(started));
-            let before = self.memory.pauses.get(&made.name).copied();
-            self.memory.pauses.insert(made.name.clone(), Pause::after(before, ran, ended));
-            let spec = pod.spec.as_ref();
-            let comes_back = spec.is_some_and(|spec| {
-                let listed = crate::plan::containers(spec).find(|container| container.name == made.name);
-                listed.is_some_and(|container| crate::plan::restarts(spec, container, exit.code))
-            });
-            if comes_back {
-                news.push(made.name.clone());
+        // A container that is being ended fails its probes, which is nobody's news.
+        let heard = self.courses.took(tried, &mut self.memory, now);
+        if let Some((container, reason, message)) = heard.tell {
+            let ends = matches!(self.memory.busy.get(&container), Some(Doing::Ending { .. }));
+            if !(ends && reason == "Unhealthy" && message.starts_with(Kind::Liveness.title())) {
+                let part = part(&self.pod, &container);
+                self.tools.tell_of(&self.pod, part, kedge_engine::Severity::Warning, reason, message);
             }
         }
-        self.reckoned.retain(|id| view.containers.iter().any(|made| made.id == *id));
-        let uid = pod.metadata.uid.clone().unwrap_or_default();
-        for container in news {
-            let waits = self.memory.pauses.get(&container).is_some_and(|pause| pause.until > now);
-            if waits && !crate::plan::is_over(Situation { pod, view, memory: &self.memory, now }) {
-                let message =
-                    format!("Back-off restarting failed container {container} in pod {}({uid})", name(pod));
-                let part = crate::tools::part(pod, &container);
-                self.tools.tell_of(pod, part, Severity::Warning, "BackOff", message).await;
-            }
-        }
-        let late = pod.spec.as_ref().is_some_and(|spec| {
-            let situation = Situation { pod, view, memory: &self.memory, now };
-            crate::plan::is_late(situation, spec)
-        });
-        if late && self.memory.verdict.is_none() {
-            self.memory.verdict = Some(Verdict {
-                reason: "DeadlineExceeded".to_owned(),
-                message: "Pod was active on the node longer than the specified deadline".to_owned(),
-            });
+        heard.news
+    }
+
+    fn work(&self) -> Work {
+        let pod =
+            crate::resize::effective(&self.pod, &self.memory).map_or_else(|| self.pod.clone(), Arc::new);
+        Work {
+            tools: self.tools.clone(),
+            registry: self.registry.clone(),
+            pod,
+            over: self.over.subscribe(),
+            seen: self.seen.clone(),
+            volumes: self.volumes.clone(),
         }
     }
 
-    /// Writes the status, unless it says what was said before. False if nobody took it.
-    async fn report(&mut self, pod: &Pod, status: PodStatus) -> bool {
-        if pod.status.as_ref() == Some(&status) || self.reported.as_ref() == Some(&status) {
-            return true;
+    fn begin(&mut self, view: &View, step: Step) {
+        if step == Step::Clear {
+            return;
         }
-        let to = Pod { status: Some(status.clone()), ..pod.clone() };
-        let Some(action) = Action::status(pod, &to) else { return true };
-        let done = self.tools.carrier.carry_out(&[action]).await;
-        match done.error {
-            None => {
-                self.reported = Some(status);
-                true
+        let (work, sandbox) = (self.work(), view.ready_sandbox().cloned());
+        let name = step.container().unwrap_or_default().to_owned();
+        let doing = match &step {
+            Step::Start { .. } => {
+                if let Some(granted) = self.memory.granted.get(&name) {
+                    self.memory.given.insert(name.clone(), granted.clone());
+                }
+                Doing::Starting
             }
-            Some(error) => {
-                tracing::debug!(pod = %name(pod), %error, "cannot report");
-                false
-            }
-        }
-    }
-
-    /// What was told as a failure is told as a wait from now on.
-    fn troubles_were_shown(&mut self, pod: &Pod) {
-        for (container, trouble) in &mut self.memory.troubles {
-            if trouble.reason == "ErrImagePull" {
-                let spec = pod.spec.as_ref();
-                let image = spec.and_then(|spec| {
-                    let found = crate::plan::containers(spec).find(|one| one.name == *container)?;
-                    found.image.clone()
-                });
-                let image = image.unwrap_or_default();
-                let failed = std::mem::take(&mut trouble.message);
-                trouble.reason = "ImagePullBackOff".to_owned();
-                trouble.message = format!("Back-off pulling image {image:?}: ErrImagePull: {failed}");
-            }
-        }
-    }
-
-    fn begin(&mut self, pod: &Arc<Pod>, view: &View, step: Step) {
-        let work = Work { tools: self.tools.clone(), pod: pod.clone(), volumes: self.volumes.clone() };
-        let sandbox = view.ready_sandbox().cloned();
-        let name = match &step {
-            Step::Start { name, .. } | Step::Kill { name, .. } | Step::Discard { name, .. } => name.clone(),
-            Step::MakeSandbox { .. } | Step::StopSandbox { .. } => String::new(),
-            Step::Clear => return,
+            Step::Kill { grace, .. } => Doing::Ending { until: later(self.tools.now(), *grace) },
+            _ => Doing::Else,
         };
-        self.memory.busy.insert(name.clone());
-        self.steps.spawn(async move {
-            let failure = carry_out(&work, sandbox, step).await.err();
-            Outcome { name, failure }
+        self.memory.busy.insert(name.clone(), doing);
+        // A second end of the same container is one with less time, in the place of the first.
+        if let Some(before) = self.ending.remove(&name) {
+            before.abort();
+        }
+        let key = name.clone();
+        let handle = self.steps.spawn(async move {
+            let failure = carry_out(&work, sandbox, step.clone()).await.err();
+            Outcome { name, step, failure }
         });
+        if matches!(doing, Doing::Ending { .. }) {
+            self.ending.insert(key, handle);
+        }
     }
 
     fn settle(&mut self, outcome: Outcome) {
-        let Outcome { name, failure } = outcome;
+        let Outcome { name, step, failure } = outcome;
         self.memory.busy.remove(&name);
+        self.ending.remove(&name);
         let now = self.tools.now();
+        if let Step::Resize { id, to, .. } = step {
+            self.resized(id, to, failure);
+            return;
+        }
         let Some(failure) = failure else {
             self.memory.troubles.remove(&name);
             self.memory.waits.remove(&name);
@@ -248,7 +291,10 @@ impl Life {
             return;
         };
         let (first, longest) = match failure.reason {
-            "ErrImagePull" | "ErrImageNeverPull" | "RunContainerError" => (LATER, LONGEST),
+            "Leaving" => return,
+            "ErrImagePull" | "RegistryUnavailable" | "SignatureValidationFailed" => (LATER, LONGEST),
+            // It counts as an end, and each end makes the next start later.
+            "RunContainerError" | "PostStartHookError" => (SignedDuration::ZERO, SignedDuration::ZERO),
             _ => (SOON, LONGEST_SOON),
         };
         let before = self.memory.waits.get(&name).copied();
@@ -257,6 +303,7 @@ impl Life {
         let trouble = Trouble {
             reason: failure.reason.to_owned(),
             message: failure.message,
+            since: now,
             again_at: later(now, wait),
         };
         if name.is_empty() {
@@ -266,65 +313,14 @@ impl Life {
         }
     }
 
-    /// Gives back what the pod held; its containers stay, for their logs.
-    async fn clear(&mut self, pod: &Pod) {
-        if self.cleared {
-            return;
-        }
-        let uid = pod.metadata.uid.as_deref().unwrap_or_default();
-        match self.tools.mounts.release(uid) {
-            Ok(()) => self.cleared = true,
-            Err(error) => tracing::warn!(pod = %name(pod), %error, "cannot give back a volume"),
-        }
-        *self.volumes.lock().await = None;
-    }
-
-    /// Takes away the last traces, and tells the API that nothing is left. False if something is.
-    async fn forget(&self, pod: &Pod) -> bool {
-        if !self.cleared {
-            return false;
-        }
-        let uid = pod.metadata.uid.as_deref().unwrap_or_default();
-        if let Err(error) = remove_all(&self.tools, uid).await {
-            tracing::debug!(pod = %name(pod), %error, "cannot remove what is left of a pod");
-            return false;
-        }
-        self.tools.folders.remove(uid);
-        let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
-        let pods = Api::<Pod>::namespaced(self.tools.client.clone(), namespace);
-        let params = DeleteParams {
-            grace_period_seconds: Some(0),
-            preconditions: Some(Preconditions { uid: Some(uid.to_owned()), resource_version: None }),
-            ..DeleteParams::default()
-        };
-        let deleted = pods.delete(pod.metadata.name.as_deref().unwrap_or_default(), &params).await;
-        match deleted {
-            Ok(_) => true,
-            // It is gone already, or another one has its name.
-            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => true,
-            Err(error) => {
-                tracing::debug!(pod = %name(pod), %error, "cannot tell that a pod is gone");
-                false
-            }
+    /// Whether the pod is to end, and since when.
+    fn note_leaving(&mut self, view: &View, now: Timestamp) {
+        let situation = Situation { pod: &self.pod, view, memory: &self.memory, now };
+        if is_over(situation) && self.memory.leaving.is_none() {
+            self.memory.leaving = Some(now);
+            self.over.send_replace(true);
         }
     }
-}
-
-/// Everything that the runtime has of a pod.
-pub(crate) async fn remove_all(tools: &Tools, uid: &str) -> Result<(), kedge_runtime::RuntimeError> {
-    let label_selector = [(crate::spec::sandbox::POD_UID.to_owned(), uid.to_owned())].into();
-    let filter = PodSandboxFilter { label_selector, ..PodSandboxFilter::default() };
-    for sandbox in tools.runtime.sandboxes(filter).await? {
-        for outcome in
-            [tools.runtime.stop_sandbox(&sandbox.id).await, tools.runtime.remove_sandbox(&sandbox.id).await]
-        {
-            match outcome {
-                Err(error) if !error.is_absent() => return Err(error),
-                _ => {}
-            }
-        }
-    }
-    Ok(())
 }
 
 async fn carry_out(work: &Work, sandbox: Option<crate::view::Sandbox>, step: Step) -> Result<(), Failure> {
@@ -337,8 +333,11 @@ async fn carry_out(work: &Work, sandbox: Option<crate::view::Sandbox>, step: Ste
             Some(sandbox) => work.start(&name, attempt, &sandbox).await,
             None => Ok(()),
         },
-        Step::Kill { id, name, grace, why } => work.kill(&id, &name, grace, &why).await.map_err(failed),
-        Step::Discard { id, .. } => work.discard(&id).await.map_err(failed),
+        Step::Kill { id, name, grace, why } => {
+            work.kill(&id, &name, grace, &why, sandbox.as_ref()).await.map_err(failed)
+        }
+        Step::Resize { id, name, to } => work.resize(&id, &name, to).await.map_err(failed),
+        Step::Discard { ids, name, logs } => work.discard(&ids, &name, &logs).await.map_err(failed),
         Step::Clear => Ok(()),
     }
 }

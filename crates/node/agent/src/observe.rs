@@ -1,7 +1,7 @@
 //! Looks at what the runtime has of one pod.
 
 use std::collections::HashMap;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -11,22 +11,41 @@ use kedge_runtime::wire::{
 use kedge_runtime::{Runtime, RuntimeError};
 
 use crate::folders::Folders;
-use crate::spec::container::{CONTAINER_NAME, HASH};
+use crate::spec::container::{BY_LOG, CONTAINER_NAME, HASH, LAST_WORDS_BY};
 use crate::spec::sandbox::POD_UID;
 use crate::view::{Exit, Made, Sandbox, State, View};
 
 /// As much as Kubernetes keeps of a container's last words.
 const LAST_WORDS: u64 = 4096;
+/// As much of its log as stands for them.
+const LAST_LINES: usize = 80;
+const LAST_BYTES: usize = 2048;
 
-/// What has ended never changes again, so it is asked about once.
+/// What is known already: what has ended never changes again, what runs changes only by ending, and a sandbox that is ready
+/// keeps its addresses. So a look at a pod to which nothing happened is two lists.
 #[derive(Debug, Default)]
-pub(crate) struct Ended(HashMap<String, Made>);
+pub(crate) struct Known {
+    containers: HashMap<String, Made>,
+    addresses: HashMap<String, Vec<String>>,
+}
+
+impl Known {
+    fn container(&self, listed: &Container) -> Option<&Made> {
+        let made = self.containers.get(&listed.id)?;
+        let same = match made.state {
+            State::Running => listed.state() == ContainerState::Running,
+            State::Exited(_) => true,
+            State::Created | State::Unknown => false,
+        };
+        same.then_some(made)
+    }
+}
 
 pub(crate) async fn observe(
     runtime: &Runtime,
     uid: &str,
     folders: &Folders,
-    ended: &mut Ended,
+    known: &mut Known,
 ) -> Result<View, RuntimeError> {
     let mine = || HashMap::from([(POD_UID.to_owned(), uid.to_owned())]);
     let sandboxes = PodSandboxFilter { label_selector: mine(), ..PodSandboxFilter::default() };
@@ -35,19 +54,27 @@ pub(crate) async fn observe(
         futures::try_join!(runtime.sandboxes(sandboxes), runtime.containers(containers))?;
     sandboxes.sort_by_key(|sandbox| std::cmp::Reverse(sandbox.created_at));
     containers.sort_by_key(|container| std::cmp::Reverse(container.created_at));
+    known.containers.retain(|id, _| containers.iter().any(|container| container.id == *id));
+    known.addresses.retain(|id, _| sandboxes.iter().any(|sandbox| sandbox.id == *id));
     let mut view = View::default();
     for sandbox in sandboxes {
         let is_ready = sandbox.state() == PodSandboxState::Ready;
         let ips = match is_ready && view.sandboxes.is_empty() {
-            true => addresses(runtime, &sandbox.id).await?,
+            true => match known.addresses.get(&sandbox.id) {
+                Some(ips) => ips.clone(),
+                None => {
+                    let ips = addresses(runtime, &sandbox.id).await?;
+                    known.addresses.insert(sandbox.id.clone(), ips.clone());
+                    ips
+                }
+            },
             false => Vec::new(),
         };
         let attempt = sandbox.metadata.map_or(0, |metadata| metadata.attempt);
         view.sandboxes.push(Sandbox { id: sandbox.id, attempt, is_ready, ips });
     }
-    ended.0.retain(|id, _| containers.iter().any(|container| container.id == *id));
     for container in containers {
-        if let Some(made) = ended.0.get(&container.id) {
+        if let Some(made) = known.container(&container) {
             view.containers.push(made.clone());
             continue;
         }
@@ -58,9 +85,7 @@ pub(crate) async fn observe(
             Err(error) => return Err(error),
         };
         let made = made(&container, status, uid, folders);
-        if matches!(made.state, State::Exited(_)) {
-            ended.0.insert(made.id.clone(), made.clone());
-        }
+        known.containers.insert(made.id.clone(), made.clone());
         view.containers.push(made);
     }
     Ok(view)
@@ -84,13 +109,18 @@ fn made(container: &Container, status: ContainerStatus, uid: &str, folders: &Fol
         ContainerState::Created => State::Created,
         ContainerState::Running => State::Running,
         ContainerState::Exited => {
-            let words = last_words(&folders.last_words(uid, &name, metadata.attempt));
-            // Both may have something to say; what the container says comes first.
-            let message = if words.is_empty() { status.message.clone() } else { words };
+            let mut words = last_words(&folders.last_words(uid, &name, metadata.attempt));
+            let by_log = container.annotations.get(LAST_WORDS_BY).is_some_and(|by| by == BY_LOG);
+            let never_ran = status.reason == "ContainerCannotRun";
+            if words.is_empty() && by_log && status.exit_code != 0 && !never_ran {
+                words = last_lines(Path::new(&status.log_path));
+            }
+            let both = [&*status.message, &*words];
+            let both: Vec<&str> = both.into_iter().filter(|words| !words.is_empty()).collect();
             State::Exited(Exit {
                 code: status.exit_code,
                 reason: status.reason.clone(),
-                message,
+                message: both.join(": "),
                 at: moment(status.finished_at),
             })
         }
@@ -119,7 +149,61 @@ fn last_words(path: &Path) -> String {
     String::from_utf8_lossy(&words).into_owned()
 }
 
+/// The end of a log: each line of the file is a moment, an output, whether the line is whole, and what was said.
+fn last_lines(path: &Path) -> String {
+    let Ok(mut file) = std::fs::File::open(path) else { return String::new() };
+    // Each line may be a little longer in the file than what was said in it.
+    let most = (LAST_BYTES + LAST_LINES * 64) as u64;
+    let from = file.metadata().map_or(0, |metadata| metadata.len().saturating_sub(most));
+    let mut text = Vec::new();
+    if file.seek(SeekFrom::Start(from)).and_then(|_| file.read_to_end(&mut text)).is_err() {
+        return String::new();
+    }
+    let text = String::from_utf8_lossy(&text);
+    let mut lines: Vec<&str> = text.lines().collect();
+    if from > 0 && lines.len() > 1 {
+        // It begins somewhere in the middle.
+        lines.drain(..1);
+    }
+    let last = lines.split_off(lines.len().saturating_sub(LAST_LINES));
+    let mut said = String::new();
+    for line in last {
+        let mut parts = line.splitn(4, ' ');
+        let (whole, words) = (parts.nth(2) == Some("F"), parts.next().unwrap_or_default());
+        said.push_str(words);
+        if whole {
+            said.push('\n');
+        }
+    }
+    let mut cut = said.len().saturating_sub(LAST_BYTES);
+    while !said.is_char_boundary(cut) {
+        cut += 1;
+    }
+    said.split_off(cut)
+}
+
 /// Zero is never.
 fn moment(nanoseconds: i64) -> Option<Timestamp> {
     (nanoseconds > 0).then(|| Timestamp::from_nanosecond(nanoseconds.into()).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_log_stands_for_last_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("0.log");
+        let line =
+            |flag: &str, words: &str| format!("2030-01-01T12:00:00.000000000Z stdout {flag} {words}\n");
+        std::fs::write(&path, [line("F", "one"), line("P", "two "), line("F", "halves")].concat()).unwrap();
+        assert_eq!(last_lines(&path), "one\ntwo halves\n");
+        let many: String = (0..100).map(|number| line("F", &number.to_string())).collect();
+        std::fs::write(&path, many).unwrap();
+        assert!(last_lines(&path).starts_with("20\n21\n"));
+        std::fs::write(&path, line("F", &"x".repeat(5000))).unwrap();
+        assert_eq!(last_lines(&path).len(), LAST_BYTES);
+        assert_eq!(last_lines(&folder.path().join("none")), "");
+    }
 }

@@ -1,20 +1,27 @@
 //! What to do next about one pod. Decides and does nothing else: the pod as it is wanted, what the runtime shows, what is
 //! remembered and the time go in; steps come out. A pod that is as it should be gives none.
 
+mod again;
 mod ending;
+mod keeping;
 mod restarts;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::{Container, EphemeralContainer, Pod, PodSpec};
+use k8s_openapi::api::core::v1::{Container, EphemeralContainer, Pod, PodSpec, ResourceRequirements};
 
+pub(crate) use self::again::{all_again, may_all_restart};
 pub(crate) use self::ending::{is_late, is_over};
-pub(crate) use self::restarts::restarts;
-use crate::memory::Memory;
-use crate::spec::container::hash;
+use self::keeping::{keep, start};
+pub(crate) use self::restarts::{Again, again, restarts};
+use crate::memory::{Doing, Memory};
+use crate::probes::Kind;
 use crate::view::{Made, State, View};
 
+/// So many containers of one pod are started at the same time: the node has others.
+const STARTS_AT_ONCE: usize = 8;
+
 /// One thing to do. What concerns different containers may be done at the same time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Step {
     /// Makes the sandbox, as the pod's `attempt`th.
     MakeSandbox { attempt: u32 },
@@ -24,10 +31,25 @@ pub(crate) enum Step {
     Start { name: String, attempt: u32 },
     /// Ends a container: asked first, made to after the grace.
     Kill { id: String, name: String, grace: SignedDuration, why: Why },
-    /// Forgets a container that was never started.
-    Discard { id: String, name: String },
+    /// Tells a running container that it may have more or less from now on.
+    Resize { id: String, name: String, to: ResourceRequirements },
+    /// Forgets containers that are of no use any more: never started, or too old; of some the logs as well.
+    Discard { ids: Vec<String>, name: String, logs: Vec<u32> },
     /// All processes have ended: gives back volumes and whatever else the pod holds.
     Clear,
+}
+
+impl Step {
+    /// The container that it concerns.
+    pub(crate) fn container(&self) -> Option<&str> {
+        match self {
+            Self::Start { name, .. }
+            | Self::Kill { name, .. }
+            | Self::Resize { name, .. }
+            | Self::Discard { name, .. } => Some(name),
+            Self::MakeSandbox { .. } | Self::StopSandbox { .. } | Self::Clear => None,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,13 +60,17 @@ pub(crate) enum Why {
     Sandbox,
     /// It is no longer what the pod asks for.
     Changed,
-    /// A probe found it dead.
-    Unhealthy(String),
+    /// What it may have changes, and it wants to be started anew for that.
+    Resized,
+    /// A probe found it dead; it may be that it comes back.
+    Unhealthy { probe: Kind, restarts: bool },
+    /// Another container has ended that takes them all with it.
+    All,
     /// Nobody asked for it.
     Unknown,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Plan {
     pub(crate) steps: Vec<Step>,
     pub(crate) look_again: Option<Timestamp>,
@@ -53,6 +79,10 @@ pub(crate) struct Plan {
 impl Plan {
     fn wait(&mut self, until: Timestamp) {
         self.look_again = [self.look_again, Some(until)].into_iter().flatten().min();
+    }
+
+    fn starts(&self, name: &str) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Start { name: started, .. } if started == name))
     }
 }
 
@@ -75,25 +105,27 @@ pub(crate) fn plan(situation: Situation<'_>) -> Plan {
         plan.wait(deadline);
     }
     match situation.view.ready_sandbox() {
+        Some(_) if all_again(situation, spec).is_some() => again::plan(situation, spec, &mut plan),
         Some(_) => {
             kill_strangers(situation, spec, &mut plan);
             if init(situation, spec, &mut plan) {
                 mains(situation, spec, &mut plan);
             }
             ephemerals(situation, spec, &mut plan);
+            keeping::sweep(situation, &mut plan);
         }
-        None => sandbox(situation, &mut plan),
+        None => sandbox(situation, spec, &mut plan),
     }
     plan
 }
 
 /// A sandbox that is gone takes its containers with it; they are ended before there is another.
-fn sandbox(situation: Situation<'_>, plan: &mut Plan) {
+fn sandbox(situation: Situation<'_>, spec: &PodSpec, plan: &mut Plan) {
     let Situation { view, memory, now, .. } = situation;
     for made in view.running().filter(|made| is_free(memory, &made.name)) {
         plan.steps.push(kill(situation, made, Why::Sandbox));
     }
-    if view.running().next().is_some() || !is_free(memory, "") {
+    if view.running().next().is_some() || !is_free(memory, "") || !needs_sandbox(situation, spec) {
         return;
     }
     match &memory.sandbox_trouble {
@@ -103,6 +135,16 @@ fn sandbox(situation: Situation<'_>, plan: &mut Plan) {
             plan.steps.push(Step::MakeSandbox { attempt });
         }
     }
+}
+
+/// A pod whose containers are not made again once they ran needs no other sandbox to be over.
+fn needs_sandbox(situation: Situation<'_>, spec: &PodSpec) -> bool {
+    let exit = |container: &Container| situation.view.latest(&container.name).and_then(|made| made.exit());
+    let comes =
+        |container: &Container| exit(container).is_none_or(|exit| restarts(spec, container, exit.code));
+    let never = spec.restart_policy.as_deref() == Some("Never");
+    let ran = containers(spec).any(|container| exit(container).is_some());
+    !(never && ran && situation.view.sandboxes.first().is_some()) && spec.containers.iter().any(comes)
 }
 
 /// Runs the init containers one after the other. True once the main containers may run.
@@ -117,7 +159,8 @@ fn init(situation: Situation<'_>, spec: &PodSpec, plan: &mut Plan) -> bool {
         let stays = match in_sandbox(situation, &container.name) {
             Some(made) if sidecar => {
                 keep(situation, spec, container, made, plan);
-                made.is_running() && has_started(situation, container, made)
+                let greeted = !is_greeting(situation.memory, container);
+                made.is_running() && greeted && has_started(situation, container, made)
             }
             Some(Made { state: State::Exited(exit), .. }) if exit.code == 0 => true,
             Some(made) => {
@@ -136,11 +179,16 @@ fn init(situation: Situation<'_>, spec: &PodSpec, plan: &mut Plan) -> bool {
     true
 }
 
+/// Starts the main containers together, except that those behind one with a hook at its start wait until that is over.
 fn mains(situation: Situation<'_>, spec: &PodSpec, plan: &mut Plan) {
     for container in &spec.containers {
         match in_sandbox(situation, &container.name) {
             Some(made) => keep(situation, spec, container, made, plan),
             None => start(situation, container, plan),
+        }
+        if is_greeting(situation.memory, container) || has_greeting(container) && plan.starts(&container.name)
+        {
+            return;
         }
     }
 }
@@ -152,49 +200,6 @@ fn ephemerals(situation: Situation<'_>, spec: &PodSpec, plan: &mut Plan) {
             start(situation, &as_container(wanted), plan);
         }
     }
-}
-
-/// Looks after a container that was made in this sandbox.
-fn keep(situation: Situation<'_>, spec: &PodSpec, container: &Container, made: &Made, plan: &mut Plan) {
-    let Situation { memory, now, .. } = situation;
-    if !is_free(memory, &container.name) {
-        return;
-    }
-    match &made.state {
-        State::Running => {
-            let dead = memory.probed.get(&made.id).and_then(|probed| probed.dead.clone());
-            if made.hash != hash(container) {
-                plan.steps.push(kill(situation, made, Why::Changed));
-            } else if let Some(message) = dead {
-                plan.steps.push(kill(situation, made, Why::Unhealthy(message)));
-            }
-        }
-        State::Exited(exit) if restarts(spec, container, exit.code) => {
-            match memory.pauses.get(&container.name) {
-                Some(pause) if pause.until > now => plan.wait(pause.until),
-                _ => start(situation, container, plan),
-            }
-        }
-        State::Exited(_) => {}
-        // It was made by an agent that did not live to start it, or nobody knows what became of it.
-        State::Created => {
-            plan.steps.push(Step::Discard { id: made.id.clone(), name: container.name.clone() })
-        }
-        State::Unknown => plan.steps.push(kill(situation, made, Why::Unknown)),
-    }
-}
-
-/// Starts a container, unless it is being done or has just failed.
-fn start(situation: Situation<'_>, container: &Container, plan: &mut Plan) {
-    let Situation { view, memory, now, .. } = situation;
-    if !is_free(memory, &container.name) {
-        return;
-    }
-    if let Some(trouble) = memory.troubles.get(&container.name).filter(|trouble| trouble.again_at > now) {
-        return plan.wait(trouble.again_at);
-    }
-    let attempt = view.latest(&container.name).map_or(0, |made| made.attempt + 1);
-    plan.steps.push(Step::Start { name: container.name.clone(), attempt });
 }
 
 /// Containers of the pod's sandbox that the pod does not list.
@@ -219,13 +224,22 @@ fn in_sandbox<'a>(situation: Situation<'a>, name: &str) -> Option<&'a Made> {
 }
 
 fn is_free(memory: &Memory, name: &str) -> bool {
-    !memory.busy.contains(name)
+    !memory.busy.contains_key(name)
 }
 
 /// Whether the containers behind it may go on.
 fn has_started(situation: Situation<'_>, container: &Container, made: &Made) -> bool {
     let probed = situation.memory.probed.get(&made.id).and_then(|probed| probed.started);
     probed.unwrap_or(container.startup_probe.is_none())
+}
+
+fn has_greeting(container: &Container) -> bool {
+    container.lifecycle.as_ref().is_some_and(|lifecycle| lifecycle.post_start.is_some())
+}
+
+/// It has a hook at its start, which may be under way.
+pub(crate) fn is_greeting(memory: &Memory, container: &Container) -> bool {
+    has_greeting(container) && memory.busy.get(&container.name) == Some(&Doing::Starting)
 }
 
 pub(crate) fn is_sidecar(container: &Container) -> bool {

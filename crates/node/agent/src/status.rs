@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{HostIP, PodIP, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use self::containers::Part;
 use crate::plan::{Situation, as_container};
 use crate::spec::env::Place;
 use crate::spec::resources::Qos;
@@ -19,12 +20,16 @@ pub(crate) fn status(situation: Situation<'_>, place: &Place) -> PodStatus {
     let before = pod.status.clone().unwrap_or_default();
     let init: Vec<_> = spec.init_containers.iter().flatten().collect();
     let debugging: Vec<_> = spec.ephemeral_containers.iter().flatten().map(as_container).collect();
-    let main = containers::statuses(situation, spec, &spec.containers.iter().collect::<Vec<_>>());
-    let init = containers::statuses(situation, spec, &init);
-    let debugging = containers::statuses(situation, spec, &debugging.iter().collect::<Vec<_>>());
+    let main: Vec<_> = spec.containers.iter().collect();
+    let main = containers::statuses(situation, spec, &main, Part::Main);
+    let init = containers::statuses(situation, spec, &init, Part::Init);
+    let debugging: Vec<_> = debugging.iter().collect();
+    let debugging = containers::statuses(situation, spec, &debugging, Part::Debugging);
     let (phase, reason, message) = phase::phase(situation, spec, &init, &main);
     let conditions = conditions::conditions(situation, spec, phase, &init, &main);
-    let some = |list: Vec<_>| Some(list).filter(|list| !list.is_empty());
+    // Of a pod that was turned away there is nothing to say but that.
+    let refused = situation.memory.verdict.is_some() && situation.view.containers.is_empty();
+    let some = |list: Vec<_>| Some(list).filter(|list| !list.is_empty() && !refused);
     let pod_ips = some_ips(situation, place, &before);
     PodStatus {
         phase: Some(phase.to_owned()),

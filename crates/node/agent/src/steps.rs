@@ -1,28 +1,35 @@
 //! Carries out one step of a plan. A step fails with a reason that stands in the pod's status and in an event; when to try
 //! again is the caller's to say.
 
+mod class;
+mod credentials;
+mod ending;
 mod image;
 mod mounts;
+mod seen;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{Container, Pod};
 use kedge_engine::Severity;
-use kedge_runtime::RuntimeError;
 use kedge_runtime::wire::PodSandboxConfig;
-use tokio::sync::Mutex;
+use tokio::sync::watch;
 
-use crate::plan::{Why, as_container, containers};
-use crate::sources::Sources;
+pub(crate) use self::seen::Seen;
+use crate::hooks::run_hook;
+use crate::plan::{as_container, containers};
+use crate::registry::Registry;
 use crate::spec::container::{self, Found};
 use crate::spec::env::{self, Place};
-use crate::spec::sandbox;
+use crate::spec::{names, sandbox};
 use crate::tools::{Tools, part};
 use crate::view::Sandbox;
-use crate::volumes::{self, VolumeError};
+use crate::volumes::PodVolumes;
+
+/// A hook at a container's start may take its time.
+const LONGEST_GREETING: Duration = Duration::from_secs(3600);
 
 /// Why a step came to nothing.
 #[derive(Debug)]
@@ -42,9 +49,13 @@ impl Failure {
 #[derive(Clone)]
 pub(crate) struct Work {
     pub(crate) tools: Arc<Tools>,
+    pub(crate) registry: Arc<Registry>,
     pub(crate) pod: Arc<Pod>,
-    /// Made once in a pod's life here: a token that is asked for again is another one.
-    pub(crate) volumes: Arc<Mutex<Option<HashMap<String, PathBuf>>>>,
+    /// Turns true when the pod is to end: whatever only prepares something stops then.
+    pub(crate) over: watch::Receiver<bool>,
+    /// What was last known of the objects that the pod refers to.
+    pub(crate) seen: Arc<Seen>,
+    pub(crate) volumes: Arc<PodVolumes>,
 }
 
 impl Work {
@@ -54,43 +65,63 @@ impl Work {
 
     fn sandbox_config(&self, attempt: u32) -> PodSandboxConfig {
         let logs = self.tools.folders.logs(&self.pod).display().to_string();
-        sandbox::config(&self.pod, attempt, logs, &self.tools.common)
+        sandbox::config(&self.pod, attempt, logs, self.tools.cgroups.parent(&self.pod), &self.tools.common)
+    }
+
+    /// Does something until the pod is to end.
+    async fn while_wanted<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
+        let mut over = self.over.clone();
+        let ends = async {
+            // Whoever would tell is gone with the pod's life.
+            if over.wait_for(|over| *over).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            done = work => Ok(done),
+            () = ends => Err(Failure::of("Leaving", "the pod is to end")),
+        }
     }
 
     pub(crate) async fn make_sandbox(&self, attempt: u32) -> Result<(), Failure> {
-        if let Err(error) = self.volumes().await {
-            let message = error.to_string();
-            self.tools.tell(&self.pod, Severity::Warning, "FailedMount", message.clone()).await;
-            return Err(Failure { reason: "FailedMount", message });
+        if let Err(error) = self.while_wanted(self.volumes.ensure(&self.pod)).await? {
+            for failure in &error.0 {
+                self.tools.tell(&self.pod, Severity::Warning, "FailedMount", failure.to_string());
+            }
+            return Err(Failure::of("FailedMount", error));
+        }
+        if let Err(error) = names::hostname(&self.pod, &self.tools.common) {
+            let message = format!("Failed to create pod sandbox: {error}");
+            self.tools.tell(&self.pod, Severity::Warning, "FailedCreatePodSandBox", message.clone());
+            return Err(Failure { reason: "FailedCreatePodSandBox", message });
+        }
+        for left_out in names::dns(&self.pod, &self.tools.common).1 {
+            self.tools.tell(&self.pod, Severity::Warning, "DNSConfigForming", left_out);
         }
         let logs = self.tools.folders.logs(&self.pod);
         std::fs::create_dir_all(&logs).map_err(|error| Failure::of("FailedCreatePodSandBox", error))?;
+        if let Err(error) = crate::cgroups::prepare(&self.tools, &self.pod) {
+            let message = format!("Failed to create pod sandbox: {error}");
+            self.tools.tell(&self.pod, Severity::Warning, "FailedCreatePodSandBox", message.clone());
+            return Err(Failure { reason: "FailedCreatePodSandBox", message });
+        }
         let config = self.sandbox_config(attempt);
-        let handler = ""; // The runtime's own choice.
-        match self.tools.runtime.run_sandbox(config, handler).await {
-            Ok(_) => Ok(()),
+        let made = self.while_wanted(async {
+            let handler = class::handler(self).await.map_err(|error| error.to_string())?;
+            let run = self.tools.runtime.run_sandbox(config, &handler);
+            run.await.map_err(|error| error.to_string())
+        });
+        match made.await? {
+            Ok(id) => {
+                self.registry.own(self.uid(), &id);
+                Ok(())
+            }
             Err(error) => {
                 let message = format!("Failed to create pod sandbox: {error}");
-                self.tools
-                    .tell(&self.pod, Severity::Warning, "FailedCreatePodSandBox", message.clone())
-                    .await;
+                self.tools.tell(&self.pod, Severity::Warning, "FailedCreatePodSandBox", message.clone());
                 Err(Failure { reason: "FailedCreatePodSandBox", message })
             }
         }
-    }
-
-    pub(crate) async fn stop_sandbox(&self, id: &str) -> Result<(), RuntimeError> {
-        self.tools.runtime.stop_sandbox(id).await
-    }
-
-    async fn volumes(&self) -> Result<HashMap<String, PathBuf>, VolumeError> {
-        let mut volumes = self.volumes.lock().await;
-        if let Some(made) = &*volumes {
-            return Ok(made.clone());
-        }
-        let made = volumes::prepare(&self.tools, &self.pod).await?;
-        *volumes = Some(made.clone());
-        Ok(made)
     }
 
     /// Makes and starts a container in the sandbox.
@@ -98,13 +129,53 @@ impl Work {
         let Some(container) = self.container(name) else {
             return Err(Failure::of("CreateContainerConfigError", format!("there is no container {name}")));
         };
-        let image = image::ensure(self, &container).await?;
-        let started = self.make(&container, attempt, into, image).await;
-        if let Err(failure) = &started {
-            let message = format!("Error: {}", failure.message);
-            self.tell(name, Severity::Warning, "Failed", message).await;
+        let image = self.while_wanted(image::ensure(self, &container)).await??;
+        let id = match self.make(&container, attempt, into, image).await {
+            Ok(id) => id,
+            Err(failure) => {
+                let message = format!("Error: {}", failure.message);
+                self.tell(name, Severity::Warning, "Failed", message);
+                return Err(failure);
+            }
+        };
+        self.greet(&id, &container, into).await
+    }
+
+    /// Tells a container that it has started, if it wants to be told. One that does not take it well is ended.
+    async fn greet(&self, id: &str, container: &Container, into: &Sandbox) -> Result<(), Failure> {
+        let Some(hook) = container.lifecycle.as_ref().and_then(|lifecycle| lifecycle.post_start.as_ref())
+        else {
+            return Ok(());
+        };
+        let ip = self.ip(into);
+        let greeted = run_hook(&self.tools, id, container, hook, &ip, LONGEST_GREETING);
+        match self.while_wanted(greeted).await? {
+            Ok(fallback) => {
+                if let Some(fallback) = fallback {
+                    let words = fallback.0;
+                    self.tools.tell(&self.pod, Severity::Warning, "LifecycleHTTPFallback", words);
+                }
+                Ok(())
+            }
+            Err(error) => {
+                let words = "PostStartHook failed".to_owned();
+                self.tell(&container.name, Severity::Warning, "FailedPostStartHook", words);
+                let message = self.hook_message(hook, container, &error);
+                let ended =
+                    self.end(id, container, &ip, self.grace(), "FailedPostStartHook".to_owned()).await;
+                if let Err(error) = ended {
+                    tracing::debug!(%error, container = %container.name, "cannot end a container");
+                }
+                Err(Failure { reason: "PostStartHookError", message })
+            }
         }
-        started
+    }
+
+    /// Where the pod is reached from this node.
+    pub(crate) fn ip(&self, into: &Sandbox) -> String {
+        let shares = self.pod.spec.as_ref().is_some_and(|spec| spec.host_network == Some(true));
+        let ips = if shares { &self.tools.place.node_ips } else { &into.ips };
+        ips.first().cloned().unwrap_or_default()
     }
 
     async fn make(
@@ -113,31 +184,33 @@ impl Work {
         attempt: u32,
         into: &Sandbox,
         image: image::Present,
-    ) -> Result<(), Failure> {
+    ) -> Result<String, Failure> {
         let (tools, pod) = (&*self.tools, &*self.pod);
         let wrong =
             |error: &dyn std::fmt::Display| Failure::of("CreateContainerConfigError", error.to_string());
-        let sources = Sources::of(pod, &tools.client, &tools.world, tools.allocatable.clone()).await;
+        let sources = self.while_wanted(self.seen.sources(tools, pod)).await?;
         let sources = sources.map_err(|error| wrong(&error))?;
         let shares = pod.spec.as_ref().is_some_and(|spec| spec.host_network == Some(true));
         let pod_ips = if shares { tools.place.node_ips.clone() } else { into.ips.clone() };
         let place = Place { pod_ips, ..tools.place.clone() };
         let environment =
-            env::environment(pod, container, &place, &sources).map_err(|error| wrong(&error))?;
-        let volumes = self.volumes().await.map_err(|error| wrong(&error))?;
+            env::environment(pod, container, &place, &*sources).map_err(|error| wrong(&error))?;
+        let volumes = self.volumes.ensure(pod).await.map_err(|error| wrong(&error))?;
         let mounts = mounts::of(self, container, attempt, &volumes, &environment, &place)
             .map_err(|error| wrong(&error))?;
         let target = self.target(container.name.as_str()).await;
-        let memory = tools.memory();
-        let found = Found { image: image.id, user: image.user, environment, mounts, attempt, target, memory };
+        let machine = tools.machine.clone();
+        let found =
+            Found { image: image.id, user: image.user, environment, mounts, attempt, target, machine };
         let config = container::config(pod, container, found).map_err(|error| wrong(&error))?;
         let sandbox = self.sandbox_config(into.attempt);
         let made = tools.runtime.create_container(&into.id, config, sandbox).await;
         let id = made.map_err(|error| Failure::of("CreateContainerError", error))?;
-        self.tell(&container.name, Severity::Normal, "Created", "Container created".to_owned()).await;
+        self.registry.own(self.uid(), &id);
+        self.tell(&container.name, Severity::Normal, "Created", "Container created".to_owned());
         tools.runtime.start_container(&id).await.map_err(|error| Failure::of("RunContainerError", error))?;
-        self.tell(&container.name, Severity::Normal, "Started", "Container started".to_owned()).await;
-        Ok(())
+        self.tell(&container.name, Severity::Normal, "Started", "Container started".to_owned());
+        Ok(id)
     }
 
     /// The container whose processes a debugging one was told to see.
@@ -157,34 +230,6 @@ impl Work {
         found.into_iter().next().map(|container| container.id)
     }
 
-    /// Ends a container: asks it first.
-    pub(crate) async fn kill(
-        &self,
-        id: &str,
-        name: &str,
-        grace: SignedDuration,
-        why: &Why,
-    ) -> Result<(), RuntimeError> {
-        let message = match why {
-            Why::Unhealthy(probe) => format!("Container {name} failed {probe}, will be restarted"),
-            Why::Changed => format!("Container {name} definition changed, will be restarted"),
-            Why::Leaving | Why::Sandbox | Why::Unknown => format!("Stopping container {name}"),
-        };
-        self.tell(name, Severity::Normal, "Killing", message).await;
-        let grace = std::time::Duration::try_from(grace).unwrap_or_default();
-        match self.tools.runtime.stop_container(id, grace).await {
-            Err(error) if error.is_absent() => Ok(()),
-            outcome => outcome,
-        }
-    }
-
-    pub(crate) async fn discard(&self, id: &str) -> Result<(), RuntimeError> {
-        match self.tools.runtime.remove_container(id).await {
-            Err(error) if error.is_absent() => Ok(()),
-            outcome => outcome,
-        }
-    }
-
     pub(crate) fn container(&self, name: &str) -> Option<Container> {
         let spec = self.pod.spec.as_ref()?;
         let listed = containers(spec).find(|container| container.name == name).cloned();
@@ -192,7 +237,7 @@ impl Work {
         listed.or_else(|| debugging().map(as_container))
     }
 
-    pub(crate) async fn tell(&self, name: &str, severity: Severity, reason: &'static str, message: String) {
-        self.tools.tell_of(&self.pod, part(&self.pod, name), severity, reason, message).await;
+    pub(crate) fn tell(&self, name: &str, severity: Severity, reason: &'static str, message: String) {
+        self.tools.tell_of(&self.pod, part(&self.pod, name), severity, reason, message);
     }
 }

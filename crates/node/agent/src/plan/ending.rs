@@ -5,10 +5,14 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Container, PodSpec};
 
 use super::restarts::restarts;
-use super::{Plan, Situation, Step, Why, is_free, is_sidecar, kill};
-use crate::view::State;
+use super::{Plan, Situation, Step, Why, is_sidecar, kill};
+use crate::memory::Doing;
+use crate::probes::Kind;
+use crate::view::{Made, State};
 
 const USUAL_GRACE: i64 = 30;
+/// A grace that is shorter by less than this is the same.
+const MARGIN: SignedDuration = SignedDuration::from_secs(1);
 
 /// Nothing of the pod runs again: it was deleted, ended by itself, or has to go.
 pub(crate) fn is_over(situation: Situation<'_>) -> bool {
@@ -58,9 +62,7 @@ pub(super) fn plan(situation: Situation<'_>, spec: &PodSpec) -> Plan {
     let is_one = |name: &str| sidecars.iter().any(|container| container.name == name);
     let mut others = view.running().filter(|made| !is_one(&made.name)).peekable();
     if others.peek().is_some() {
-        for made in others.filter(|made| is_free(memory, &made.name)) {
-            plan.steps.push(kill(situation, made, Why::Leaving));
-        }
+        others.for_each(|made| plan.steps.extend(end(situation, made)));
         return plan;
     }
     for sidecar in sidecars.iter().rev() {
@@ -68,9 +70,7 @@ pub(super) fn plan(situation: Situation<'_>, spec: &PodSpec) -> Plan {
         if alive.is_empty() {
             continue;
         }
-        if is_free(memory, &sidecar.name) {
-            plan.steps.extend(alive.into_iter().map(|made| kill(situation, made, Why::Leaving)));
-        }
+        plan.steps.extend(alive.into_iter().filter_map(|made| end(situation, made)));
         return plan;
     }
     // What is being made cannot be ended yet.
@@ -85,19 +85,45 @@ pub(super) fn plan(situation: Situation<'_>, spec: &PodSpec) -> Plan {
     plan
 }
 
-/// How long a container may take to end.
+/// Ends a container, unless that is under way. Somebody may have given it less time meanwhile.
+fn end(situation: Situation<'_>, made: &Made) -> Option<Step> {
+    let grace = grace(situation, &made.name, &Why::Leaving);
+    match situation.memory.busy.get(&made.name) {
+        None => {}
+        Some(Doing::Ending { until }) => {
+            let sooner = situation.now.saturating_add(grace.saturating_add(MARGIN)).ok()?;
+            if sooner >= *until {
+                return None;
+            }
+        }
+        Some(Doing::Starting | Doing::Else) => return None,
+    }
+    Some(kill(situation, made, Why::Leaving))
+}
+
+/// How long a container may take to end. All that end with the pod share its grace.
 pub(super) fn grace(situation: Situation<'_>, name: &str, why: &Why) -> SignedDuration {
-    let (meta, spec) = (&situation.pod.metadata, situation.pod.spec.as_ref());
-    let asked = spec.and_then(|spec| spec.termination_grace_period_seconds).unwrap_or(USUAL_GRACE);
-    let probes = || {
-        let container = spec?.containers.iter().find(|container| container.name == name)?;
-        let probe = container.liveness_probe.as_ref().or(container.startup_probe.as_ref())?;
-        probe.termination_grace_period_seconds
+    let Situation { pod, memory, now, .. } = situation;
+    let (meta, spec) = (&pod.metadata, pod.spec.as_ref());
+    let seconds = SignedDuration::from_secs;
+    let asked = seconds(spec.and_then(|spec| spec.termination_grace_period_seconds).unwrap_or(USUAL_GRACE));
+    let grace = match why {
+        Why::Leaving => {
+            let deleted = meta.deletion_grace_period_seconds.map(seconds);
+            let condemned = memory.verdict.as_ref().and_then(|verdict| verdict.grace);
+            let all = deleted.or(condemned).unwrap_or(asked);
+            let used = memory.leaving.map_or(SignedDuration::ZERO, |since| now.duration_since(since));
+            all.saturating_sub(used)
+        }
+        Why::Unhealthy { probe, .. } => {
+            let container = spec.and_then(|spec| super::containers(spec).find(|one| one.name == name));
+            let probe = container.and_then(|container| match probe {
+                Kind::Startup => container.startup_probe.as_ref(),
+                Kind::Liveness | Kind::Readiness => container.liveness_probe.as_ref(),
+            });
+            probe.and_then(|probe| probe.termination_grace_period_seconds).map_or(asked, seconds)
+        }
+        Why::Sandbox | Why::Changed | Why::Resized | Why::All | Why::Unknown => asked,
     };
-    let seconds = match why {
-        Why::Leaving => meta.deletion_grace_period_seconds.unwrap_or(asked),
-        Why::Unhealthy(_) => probes().unwrap_or(asked),
-        Why::Sandbox | Why::Changed | Why::Unknown => asked,
-    };
-    SignedDuration::from_secs(seconds.max(0))
+    grace.max(SignedDuration::ZERO)
 }

@@ -2,6 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::memory::{Pause, Probed, Trouble, Verdict};
+use crate::spec::container::hash;
 use crate::view::{Exit, Sandbox};
 
 fn noon() -> Timestamp {
@@ -53,7 +54,8 @@ fn told(plan: &Plan) -> String {
             Step::StopSandbox { id } => format!("stop {id}"),
             Step::Start { name, attempt } => format!("+{name}{attempt}"),
             Step::Kill { id, grace, .. } => format!("-{id}({}s)", grace.as_secs()),
-            Step::Discard { id, .. } => format!("x{id}"),
+            Step::Resize { id, .. } => format!("~{id}"),
+            Step::Discard { ids, .. } => format!("x{}", ids.join(",")),
             Step::Clear => "clear".to_owned(),
         })
         .collect();
@@ -107,10 +109,11 @@ fn containers_start_in_their_order() {
 fn ended_containers_come_back_as_their_policy_says() {
     let of =
         |policy: &str| pod(json!({"restartPolicy": policy, "containers": [{"name": "a"}, {"name": "b"}]}));
-    let busy = |name: &str| Memory { busy: [name.to_owned()].into(), ..Memory::default() };
+    let busy = |name: &str| Memory { busy: [(name.to_owned(), Doing::Starting)].into(), ..Memory::default() };
     let pause = Pause { length: SignedDuration::from_secs(10), until: after(10) };
     let paused = Memory { pauses: [("a".to_owned(), pause)].into(), ..Memory::default() };
-    let trouble = Trouble { reason: "ErrImagePull".to_owned(), message: String::new(), again_at: after(7) };
+    let (reason, message) = ("ErrImagePull".to_owned(), String::new());
+    let trouble = Trouble { reason, message, since: noon(), again_at: after(7) };
     let troubled = Memory { troubles: [("a".to_owned(), trouble)].into(), ..Memory::default() };
     let both = |a: State, b: State| view(true, &[("a", 0, a), ("b", 0, b)]);
     let running = || State::Running;
@@ -131,7 +134,7 @@ fn ended_containers_come_back_as_their_policy_says() {
     let mut changed = view(true, &[("a", 0, running()), ("b", 0, running())]);
     changed.containers[0].hash = "other".to_owned();
     assert_eq!(planned(&of("Always"), &changed, &Memory::default()), "-a0(30s)");
-    let dead = Probed { dead: Some("timed out".to_owned()), ..Probed::default() };
+    let dead = Probed { dead: Some(Kind::Liveness), ..Probed::default() };
     let dead = Memory { probed: [("b0".to_owned(), dead)].into(), ..Memory::default() };
     assert_eq!(planned(&of("Always"), &both(running(), running()), &dead), "-b0(30s)");
 }
@@ -155,7 +158,8 @@ fn a_pod_ends_in_order() {
     leaving.metadata.deletion_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(noon()));
     leaving.metadata.deletion_grace_period_seconds = Some(5);
     let running = || State::Running;
-    let busy = Memory { busy: ["a".to_owned()].into(), ..Memory::default() };
+    let busy =
+        Memory { busy: [("a".to_owned(), Doing::Ending { until: after(5) })].into(), ..Memory::default() };
     for (case, view, memory, steps) in [
         ("all run", view(true, &[("s", 0, running()), ("a", 0, running())]), Memory::default(), "-a0(5s)"),
         ("being ended", view(true, &[("s", 0, running()), ("a", 0, running())]), busy.clone(), ""),
@@ -186,7 +190,7 @@ fn a_pod_that_may_not_stay_ends() {
     let begun = |seconds: i64| Memory { begun: Some(after(seconds)), ..Memory::default() };
     assert_eq!(planned(&late, &runs, &begun(-3)), "@7");
     assert_eq!(planned(&late, &runs, &begun(-10)), "-a0(30s)");
-    let evicted = Verdict { reason: "Evicted".to_owned(), message: String::new() };
+    let evicted = Verdict::new("Evicted", "");
     let evicted = Memory { verdict: Some(evicted), ..Memory::default() };
     assert_eq!(planned(&pod(json!({"containers": [{"name": "a"}]})), &runs, &evicted), "-a0(30s)");
     // An init container that failed for good.
@@ -194,4 +198,118 @@ fn a_pod_that_may_not_stay_ends() {
         json!({"restartPolicy": "Never", "initContainers": [{"name": "i"}], "containers": [{"name": "a"}]}),
     );
     assert_eq!(planned(&never, &view(true, &[("i", 0, exited(2))]), &Memory::default()), "stop box");
+}
+
+#[test]
+fn containers_of_a_pod_start_together_but_behind_hooks() {
+    let names =
+        |count: usize| (0..count).map(|number| json!({"name": format!("c{number}")})).collect::<Vec<_>>();
+    let many = pod(json!({"containers": names(50)}));
+    let started = planned(&many, &view(true, &[]), &Memory::default());
+    assert_eq!(started.split(' ').count(), STARTS_AT_ONCE);
+    let two = pod(json!({"containers": [
+        {"name": "a", "lifecycle": {"postStart": {"sleep": {"seconds": 1}}}}, {"name": "b"},
+    ]}));
+    let starting = || Memory { busy: [("a".to_owned(), Doing::Starting)].into(), ..Memory::default() };
+    for (case, view, memory, steps) in [
+        ("the first", view(true, &[]), Memory::default(), "+a0"),
+        ("is being made", view(true, &[]), starting(), ""),
+        ("runs and is told so", view(true, &[("a", 0, State::Running)]), starting(), ""),
+        ("was told", view(true, &[("a", 0, State::Running)]), Memory::default(), "+b0"),
+    ] {
+        assert_eq!(planned(&two, &view, &memory), steps, "{case}");
+    }
+}
+
+#[test]
+fn old_containers_are_forgotten() {
+    let pod = pod(json!({"containers": [{"name": "a"}]}));
+    let all = [("a", 3, State::Running), ("a", 2, exited(1)), ("a", 1, exited(1)), ("a", 0, exited(1))];
+    assert_eq!(planned(&pod, &view(true, &all), &Memory::default()), "xa1,a0");
+    let busy = Memory { busy: [("a".to_owned(), Doing::Else)].into(), ..Memory::default() };
+    assert_eq!(planned(&pod, &view(true, &all), &busy), "");
+    // What is counted goes on where nothing is left of it.
+    let mut told = pod;
+    let status = json!({"containerStatuses": [
+        {"name": "a", "restartCount": 4, "containerID": "containerd://x", "image": "", "imageID": "", "ready": false},
+    ]});
+    told.status = Some(serde_json::from_value(status).unwrap());
+    assert_eq!(planned(&told, &view(true, &[]), &Memory::default()), "+a5");
+}
+
+#[test]
+fn a_container_may_take_all_with_it() {
+    let rule = json!({"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}});
+    let pod = pod(json!({
+        "restartPolicy": "Never",
+        "initContainers": [{"name": "i"}],
+        "containers": [{"name": "a", "restartPolicyRules": [rule]}, {"name": "b"}],
+    }));
+    let all = |b: State| view(true, &[("a", 0, exited(42)), ("b", 0, b), ("i", 0, exited(0))]);
+    let pause = Pause { length: SignedDuration::from_secs(10), until: after(10) };
+    let paused = Memory { pauses: [("a".to_owned(), pause)].into(), ..Memory::default() };
+    for (case, view, memory, steps) in [
+        ("the others end", all(State::Running), Memory::default(), "-b0(30s)"),
+        ("all are forgotten", all(exited(137)), Memory::default(), "xa0,b0,i0"),
+        ("and the pod begins again", view(true, &[]), Memory::default(), "+i0"),
+        ("not at once", all(State::Running), paused, "@10"),
+        ("another end", view(true, &[("a", 0, exited(1)), ("b", 0, State::Running)]), Memory::default(), ""),
+    ] {
+        assert_eq!(planned(&pod, &view, &memory), steps, "{case}");
+    }
+}
+
+#[test]
+fn a_lost_sandbox_ends_a_pod_that_does_not_come_back() {
+    for (case, policy, ended, steps) in [
+        ("never", "Never", exited(137), "clear"),
+        ("done", "OnFailure", exited(0), "clear"),
+        ("failed", "OnFailure", exited(137), "box1"),
+        ("always", "Always", exited(0), "box1"),
+    ] {
+        let pod = pod(json!({"restartPolicy": policy, "containers": [{"name": "a"}]}));
+        assert_eq!(planned(&pod, &view(false, &[("a", 0, ended)]), &Memory::default()), steps, "{case}");
+    }
+}
+
+#[test]
+fn all_containers_share_one_grace() {
+    let mut leaving = two_before();
+    leaving.metadata.deletion_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(noon()));
+    leaving.metadata.deletion_grace_period_seconds = Some(20);
+    let since = |seconds: i64, busy: Option<i64>| {
+        let busy = busy.map(|until| ("a".to_owned(), Doing::Ending { until: after(until) }));
+        Memory { leaving: Some(after(-seconds)), busy: busy.into_iter().collect(), ..Memory::default() }
+    };
+    let both = || view(true, &[("s", 0, State::Running), ("a", 0, State::Running)]);
+    let last = || view(true, &[("s", 0, State::Running), ("a", 0, exited(0))]);
+    for (case, view, memory, steps) in [
+        ("at first", both(), since(0, None), "-a0(20s)"),
+        ("under way", both(), since(5, Some(15)), ""),
+        ("now there is less", both(), since(5, Some(60)), "-a0(15s)"),
+        ("the sidecar has the rest", last(), since(13, None), "-s0(7s)"),
+        ("or nothing", last(), since(25, None), "-s0(0s)"),
+    ] {
+        assert_eq!(planned(&leaving, &view, &memory), steps, "{case}");
+    }
+}
+
+#[test]
+fn a_dead_container_has_the_grace_of_its_probe() {
+    let probe = |seconds: i64| json!({"terminationGracePeriodSeconds": seconds});
+    let pod = pod(json!({
+        "initContainers": [{"name": "s", "restartPolicy": "Always", "livenessProbe": probe(3)}],
+        "containers": [{"name": "a", "livenessProbe": probe(4), "startupProbe": probe(5)}, {"name": "b", "livenessProbe": {}}],
+    }));
+    let all = [("s", 0, State::Running), ("a", 0, State::Running), ("b", 0, State::Running)];
+    for (id, kind, steps) in [
+        ("s0", Kind::Liveness, "-s0(3s)"),
+        ("a0", Kind::Liveness, "-a0(4s)"),
+        ("a0", Kind::Startup, "-a0(5s)"),
+        ("b0", Kind::Liveness, "-b0(30s)"),
+    ] {
+        let probed = Probed { started: Some(true), ready: None, dead: Some(kind) };
+        let memory = Memory { probed: [(id.to_owned(), probed)].into(), ..Memory::default() };
+        assert_eq!(planned(&pod, &view(true, &all), &memory), steps, "{id} {kind:?}");
+    }
 }

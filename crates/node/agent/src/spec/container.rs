@@ -1,6 +1,7 @@
 //! One container of a pod as the runtime makes it.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 use kedge_runtime::wire::{
@@ -8,12 +9,15 @@ use kedge_runtime::wire::{
 };
 
 use crate::spec::expand::expand;
-use crate::spec::resources;
+use crate::spec::resources::{self, Machine};
 use crate::spec::sandbox::{POD_NAME, POD_NAMESPACE, POD_UID};
 use crate::spec::security::{self, ImageUser, SecurityError};
 
 pub(crate) const CONTAINER_NAME: &str = "io.kubernetes.container.name";
 pub(crate) const HASH: &str = "io.kubernetes.container.hash";
+/// Where a container's last words are looked for besides in their file.
+pub(crate) const LAST_WORDS_BY: &str = "io.kubernetes.container.terminationMessagePolicy";
+pub(crate) const BY_LOG: &str = "FallbackToLogsOnError";
 pub(crate) const RESTARTS: &str = "io.kubernetes.container.restartCount";
 
 /// Everything about a container that had to be looked up.
@@ -27,8 +31,7 @@ pub(crate) struct Found {
     pub(crate) attempt: u32,
     /// The container whose processes a debugging one wants to see.
     pub(crate) target: Option<String>,
-    /// What the node has.
-    pub(crate) memory: i64,
+    pub(crate) machine: Arc<Machine>,
 }
 
 pub(crate) fn config(
@@ -37,7 +40,10 @@ pub(crate) fn config(
     found: Found,
 ) -> Result<ContainerConfig, SecurityError> {
     let meta = &pod.metadata;
-    let security = security::of_container(pod, container, &found.user, found.target.as_deref())?;
+    let security = {
+        let target = found.target.as_deref();
+        security::of_container(pod, container, &found.user, target, &found.machine.seccomp)?
+    };
     let expanded = |words: Option<&Vec<String>>| -> Vec<String> {
         let known = |name: &str| found.environment.get(name).cloned();
         words.into_iter().flatten().map(|word| expand(word, known)).collect()
@@ -48,7 +54,9 @@ pub(crate) fn config(
         (POD_NAMESPACE, meta.namespace.clone().unwrap_or_default()),
         (POD_UID, meta.uid.clone().unwrap_or_default()),
     ];
-    let annotations = [(HASH, hash(container)), (RESTARTS, found.attempt.to_string())];
+    let last_words_by = container.termination_message_policy.clone().unwrap_or_default();
+    let annotations =
+        [(HASH, hash(container)), (RESTARTS, found.attempt.to_string()), (LAST_WORDS_BY, last_words_by)];
     let owned = |pairs: Vec<(&str, String)>| -> HashMap<String, String> {
         pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
     };
@@ -74,7 +82,7 @@ pub(crate) fn config(
         stdin_once: container.stdin_once == Some(true),
         tty: container.tty == Some(true),
         linux: Some(LinuxContainerConfig {
-            resources: Some(resources::of_container(pod, container, found.memory)),
+            resources: Some(resources::of_container(pod, container, &found.machine)),
             security_context: Some(security),
         }),
         ..ContainerConfig::default()

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::{ContainerStatus, PodCondition, PodSpec};
 
 use super::whole_second;
-use crate::plan::{Situation, is_sidecar};
+use crate::plan::{Situation, all_again, is_sidecar, may_all_restart};
 
 /// Ours in the place of what was said before; what others say stays.
 pub(super) fn conditions(
@@ -30,7 +30,16 @@ pub(super) fn conditions(
         ("Ready", ready),
         ("ContainersReady", containers),
     ];
-    for (type_, said) in own.into_iter().chain((!known).then_some(scheduled)) {
+    let restarting =
+        may_all_restart(spec).then(|| ("AllContainersRestarting", restarting(situation, spec, phase)));
+    let condemned = situation.memory.verdict.as_ref().filter(|verdict| verdict.reason == "Evicted");
+    let target = condemned.map(|verdict| {
+        let message = Some(verdict.message.clone());
+        ("DisruptionTarget", Said { holds: true, reason: Some("TerminationByKubelet".to_owned()), message })
+    });
+    resizes(situation, &mut all);
+    let own = own.into_iter().chain((!known).then_some(scheduled)).chain(restarting).chain(target);
+    for (type_, said) in own {
         let new = PodCondition {
             type_: type_.to_owned(),
             status: if said.holds { "True" } else { "False" }.to_owned(),
@@ -50,6 +59,55 @@ pub(super) fn conditions(
         }
     }
     all
+}
+
+/// What the pod asked for and does not have yet: each condition stands only for as long as there is something to say.
+fn resizes(situation: Situation<'_>, all: &mut Vec<PodCondition>) {
+    let memory = situation.memory;
+    let pending = memory.pending.as_ref().map(|pending| {
+        let said = (Some(pending.reason.to_owned()), Some(pending.message.clone()));
+        ("PodResizePending", said, pending.generation)
+    });
+    let under_way = memory.resizing.map(|generation| {
+        let trouble = memory.unapplied.as_ref();
+        let said = (trouble.map(|_| "Error".to_owned()), trouble.map(|trouble| trouble.message.clone()));
+        ("PodResizeInProgress", said, generation)
+    });
+    let new: Vec<_> = [pending, under_way].into_iter().flatten().collect();
+    let own = ["PodResizePending", "PodResizeInProgress"];
+    all.retain(|condition| {
+        !own.contains(&&*condition.type_) || new.iter().any(|(type_, ..)| *type_ == condition.type_)
+    });
+    for (type_, (reason, message), observed_generation) in new {
+        let old = all.iter().position(|condition| condition.type_ == type_);
+        let since = old.and_then(|at| all.get(at)).and_then(|old| old.last_transition_time.clone());
+        let condition = PodCondition {
+            type_: type_.to_owned(),
+            status: "True".to_owned(),
+            reason,
+            message,
+            last_transition_time: since.or_else(|| whole_second(situation.now)),
+            observed_generation,
+            ..PodCondition::default()
+        };
+        match old.and_then(|at| all.get_mut(at)) {
+            Some(old) => *old = condition,
+            None => all.push(condition),
+        }
+    }
+}
+
+fn restarting(situation: Situation<'_>, spec: &PodSpec, phase: &str) -> Said {
+    match phase {
+        "Succeeded" => Said::no("PodCompleted", String::new()),
+        "Failed" => Said::no("PodFailed", String::new()),
+        _ if all_again(situation, spec).is_none() => Said::bare(),
+        _ => Said {
+            holds: true,
+            reason: Some("RestartAllContainersStarted".to_owned()),
+            message: Some("container exited with restart policy rule".to_owned()),
+        },
+    }
 }
 
 /// Whether something holds, and why not.

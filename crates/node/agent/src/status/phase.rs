@@ -1,8 +1,8 @@
 //! Where a pod is in its life, in one word.
 
-use k8s_openapi::api::core::v1::{ContainerStatus, PodSpec};
+use k8s_openapi::api::core::v1::{Container, ContainerStateTerminated, ContainerStatus, PodSpec};
 
-use crate::plan::{Situation, is_sidecar};
+use crate::plan::{Situation, is_sidecar, restarts};
 
 /// The phase, and a reason and message where there is more to say.
 pub(super) fn phase(
@@ -18,15 +18,39 @@ pub(super) fn phase(
         (phase, reason, message)
     };
     // What has ended stays ended.
-    match before.and_then(|status| status.phase.as_deref()) {
+    let known = before.and_then(|status| status.phase.as_deref());
+    match known {
         Some("Succeeded") => return told("Succeeded"),
         Some("Failed") => return told("Failed"),
         _ => {}
     }
+    // As long as something runs, nothing has ended: whoever waits for the end counts on that.
+    let runs = situation.view.running().next().is_some();
+    let still = if known == Some("Running") || runs { "Running" } else { "Pending" };
     if let Some(verdict) = &situation.memory.verdict {
+        if runs {
+            return (still, None, None);
+        }
         return ("Failed", Some(verdict.reason.clone()), Some(verdict.message.clone()));
     }
-    (by_containers(situation, spec, init, main), None, None)
+    match by_containers(situation, spec, init, main) {
+        "Succeeded" | "Failed" if runs => (still, None, None),
+        phase => (phase, None, None),
+    }
+}
+
+fn ended(status: &ContainerStatus) -> Option<&ContainerStateTerminated> {
+    status.state.as_ref()?.terminated.as_ref()
+}
+
+/// How it ended last, if it waits to be made again.
+fn ended_before(status: &ContainerStatus) -> Option<&ContainerStateTerminated> {
+    status.state.as_ref()?.waiting.as_ref()?;
+    status.last_state.as_ref()?.terminated.as_ref()
+}
+
+fn is_running(status: &ContainerStatus) -> bool {
+    status.state.as_ref().is_some_and(|state| state.running.is_some())
 }
 
 fn by_containers(
@@ -35,45 +59,53 @@ fn by_containers(
     init: &[ContainerStatus],
     main: &[ContainerStatus],
 ) -> &'static str {
-    let policy = spec.restart_policy.as_deref().unwrap_or("Always");
-    let (mut pending, mut failed) = (false, false);
-    for (status, container) in init.iter().zip(spec.init_containers.iter().flatten()) {
-        let ended = status.state.as_ref().and_then(|state| state.terminated.as_ref());
-        match ended {
-            _ if is_sidecar(container) => pending |= status.started != Some(true) && ended.is_none(),
-            Some(ended) if ended.exit_code == 0 => {}
-            Some(_) => {
-                failed = true;
-                pending = true;
+    let leaving = situation.pod.metadata.deletion_timestamp.is_some();
+    let listed: Vec<(&ContainerStatus, &Container)> =
+        init.iter().zip(spec.init_containers.iter().flatten()).collect();
+    let (mut opening, mut waiting, mut running) = (false, 0, 0);
+    for (status, container) in listed {
+        let end = ended(status).or_else(|| ended_before(status));
+        match end {
+            _ if is_sidecar(container) => {
+                if is_running(status) {
+                    running += 1;
+                    opening |= status.started != Some(true);
+                } else if end.is_none() {
+                    waiting += 1;
+                }
             }
-            None => pending = true,
+            Some(end) if end.exit_code != 0 => {
+                if !restarts(spec, container, end.exit_code) {
+                    return "Failed";
+                }
+                opening = true;
+            }
+            Some(_) => {}
+            None => opening = true,
         }
     }
-    if failed && policy == "Never" {
-        return "Failed";
+    let (mut stopped, mut final_, mut fine) = (0, 0, 0);
+    for (status, container) in main.iter().zip(&spec.containers) {
+        let now = ended(status);
+        match now.or_else(|| ended_before(status)) {
+            _ if is_running(status) => running += 1,
+            Some(end) => {
+                stopped += 1;
+                final_ += usize::from(!restarts(spec, container, end.exit_code));
+                fine += usize::from(now.is_some_and(|end| end.exit_code == 0));
+            }
+            None => waiting += 1,
+        }
     }
-    let state = |status: &ContainerStatus| status.state.clone().unwrap_or_default();
-    let running = main.iter().filter(|status| state(status).running.is_some()).count();
-    let ended = |status: &ContainerStatus| state(status).terminated;
-    let stopped = main
-        .iter()
-        .filter(|status| {
-            ended(status).is_some() || state(status).waiting.is_some() && status.last_state.is_some()
-        })
-        .count();
-    let fine = main.iter().filter(|status| ended(status).is_some_and(|ended| ended.exit_code == 0)).count();
-    let waiting = main.len() - running - stopped;
-    if pending && running + stopped == 0 {
-        return "Pending";
-    }
-    let leaving = situation.pod.metadata.deletion_timestamp.is_some();
+    let has_begun = main.iter().any(|status| is_running(status) || ended(status).is_some());
     match (waiting, running, stopped) {
-        (1.., _, _) if !leaving => "Pending",
+        _ if opening && !has_begun => "Pending",
+        (1.., _, _) if !leaving || stopped == 0 => "Pending",
         (_, 1.., _) => "Running",
         (_, 0, 0) => "Pending",
         // Everything has ended. What comes back counts as running.
-        _ if fine == main.len() && (policy != "Always" || leaving) => "Succeeded",
-        _ if policy == "Never" || leaving => "Failed",
-        _ => "Running",
+        _ if final_ < stopped && !leaving => "Running",
+        _ if fine == main.len() => "Succeeded",
+        _ => "Failed",
     }
 }

@@ -3,7 +3,7 @@ use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::memory::{Memory, Pause, Probed, Trouble, Verdict};
+use crate::memory::{Doing, Memory, Pause, Pending, Probed, Trouble, Verdict};
 use crate::view::{Exit, Made, Sandbox, State, View};
 
 fn noon() -> Timestamp {
@@ -147,8 +147,8 @@ fn the_phase_follows_from_the_containers() {
 #[test]
 fn trouble_is_named() {
     let one = pod("Always", json!({"containers": [{"name": "a"}]}));
-    let trouble =
-        Trouble { reason: "ErrImagePull".to_owned(), message: "no such image".to_owned(), again_at: noon() };
+    let (reason, message) = ("ErrImagePull".to_owned(), "no such image".to_owned());
+    let trouble = Trouble { reason, message, since: noon(), again_at: noon() };
     let memory = Memory { troubles: [("a".to_owned(), trouble)].into(), ..Memory::default() };
     let (phase, words, status) = told(&one, &view(vec![]), &memory);
     assert_eq!((&*phase, &*words), ("Pending i", "a:ErrImagePull"));
@@ -166,10 +166,14 @@ fn trouble_is_named() {
     let message = found.state.as_ref().unwrap().waiting.as_ref().unwrap().message.clone().unwrap();
     assert_eq!(message, "back-off 1m20s restarting failed container=a pod=p_n(u)");
 
-    let verdict = Verdict { reason: "Evicted".to_owned(), message: "no room".to_owned() };
-    let memory = Memory { verdict: Some(verdict), ..Memory::default() };
+    // As long as something runs, the pod has not failed yet.
+    let memory = Memory { verdict: Some(Verdict::new("Evicted", "no room")), ..Memory::default() };
     let (phase, _, status) = told(&one, &view(vec![made("a", 0, State::Running)]), &memory);
+    assert_eq!((&*phase, status.reason.as_deref()), ("Running icr", None));
+    let (phase, _, status) = told(&one, &view(vec![made("a", 0, exited(137))]), &memory);
     assert_eq!((&*phase, status.reason.as_deref()), ("Failed i", Some("Evicted")));
+    let (_, words, status) = told(&one, &view(vec![]), &memory);
+    assert_eq!((&*words, status.phase.as_deref()), ("", Some("Failed")));
 }
 
 #[test]
@@ -223,4 +227,106 @@ fn saying_the_same_again_changes_nothing() {
     assert_eq!(first, second);
     assert_eq!(second.pod_ip.as_deref(), Some("10.1.0.2"));
     assert_eq!(second.host_ip.as_deref(), Some("192.0.2.1"));
+}
+
+#[test]
+fn a_container_is_not_seen_before_it_was_greeted() {
+    let hook = json!({"postStart": {"sleep": {"seconds": 1}}});
+    let pod = pod("Always", json!({"containers": [{"name": "a", "lifecycle": hook}]}));
+    let runs = view(vec![made("a", 0, State::Running)]);
+    let doing = |doing: Doing| Memory { busy: [("a".to_owned(), doing)].into(), ..Memory::default() };
+    assert_eq!(told(&pod, &runs, &doing(Doing::Starting)).1, "a:ContainerCreating");
+    assert_eq!(told(&pod, &runs, &doing(Doing::Ending { until: noon() })).1, "a:ready");
+    assert_eq!(told(&pod, &runs, &Memory::default()).1, "a:ready");
+}
+
+#[test]
+fn what_failed_to_start_waits() {
+    let pod = |policy: &str| pod(policy, json!({"containers": [{"name": "a"}]}));
+    let failed = State::Exited(Exit { code: 128, reason: "StartError".to_owned(), ..Exit::default() });
+    let (reason, message) = ("RunContainerError".to_owned(), "no such file".to_owned());
+    let trouble = Trouble { reason, message, since: noon(), again_at: noon() };
+    let memory = Memory { troubles: [("a".to_owned(), trouble)].into(), ..Memory::default() };
+    let seen = view(vec![made("a", 0, failed)]);
+    let (phase, words, status) = told(&pod("Always"), &seen, &memory);
+    assert_eq!((&*phase, &*words), ("Running i", "a:RunContainerError"));
+    let last = status.container_statuses.unwrap()[0].last_state.clone().unwrap().terminated.unwrap();
+    assert_eq!((last.exit_code, last.reason.as_deref()), (128, Some("StartError")));
+    let (phase, words, _) = told(&pod("Never"), &seen, &memory);
+    assert_eq!((&*phase, &*words), ("Failed i", "a:StartError(128)"));
+}
+
+#[test]
+fn a_pod_is_ready_while_it_ends() {
+    let mut pod = pod("Always", json!({"containers": [{"name": "a"}, {"name": "b"}]}));
+    pod.metadata.deletion_timestamp = Some(Time(noon()));
+    let both = |b: State| view(vec![made("a", 0, State::Running), made("b", 0, b)]);
+    assert_eq!(told(&pod, &both(State::Running), &Memory::default()).0, "Running icr");
+    assert_eq!(told(&pod, &both(exited(0)), &Memory::default()).0, "Running i");
+    let done = view(vec![made("a", 0, exited(0)), made("b", 0, exited(143))]);
+    assert_eq!(told(&pod, &done, &Memory::default()).0, "Failed i");
+    let fine = view(vec![made("a", 0, exited(0)), made("b", 0, exited(0))]);
+    assert_eq!(told(&pod, &fine, &Memory::default()).0, "Succeeded i");
+}
+
+#[test]
+fn sidecars_keep_a_pod_running() {
+    let sidecar = json!({"name": "s", "restartPolicy": "Always"});
+    let pod = pod("Never", json!({"initContainers": [sidecar], "containers": [{"name": "a"}]}));
+    let runs = |s: State, a: State| view(vec![made("s", 0, s), made("a", 0, a)]);
+    for (case, view, phase) in [
+        ("before", view(vec![made("s", 0, State::Running)]), "Pending i"),
+        ("both", runs(State::Running, State::Running), "Running icr"),
+        ("done", runs(State::Running, exited(0)), "Running i"),
+        ("and gone", runs(exited(137), exited(0)), "Succeeded i"),
+        ("failed", runs(exited(0), exited(2)), "Failed i"),
+    ] {
+        assert_eq!(told(&pod, &view, &Memory::default()).0, phase, "{case}");
+    }
+}
+
+#[test]
+fn last_words_have_their_limits() {
+    let spec = json!({"containers": [{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d"}]});
+    let exit = Exit { code: 1, message: "x".repeat(5000), ..Exit::default() };
+    let (_, _, status) =
+        told(&pod("Never", spec), &view(vec![made("a", 0, State::Exited(exit))]), &Memory::default());
+    let ended = status.container_statuses.unwrap()[0].state.clone().unwrap().terminated.unwrap();
+    assert_eq!(ended.message.unwrap().len(), 3072);
+}
+
+#[test]
+fn what_a_pod_asked_for_is_told_apart_from_what_it_has() {
+    let resources = |cpu: &str| json!({"requests": {"cpu": cpu}});
+    let of = |cpu: &str| serde_json::from_value(resources(cpu)).unwrap();
+    let one = pod("Always", json!({"containers": [{"name": "a", "resources": resources("4")}]}));
+    let pending = Pending { reason: "Deferred", message: "later".to_owned(), generation: Some(2) };
+    let mut memory = Memory {
+        granted: [("a".to_owned(), of("1"))].into(),
+        applied: [("a0".to_owned(), of("1"))].into(),
+        pending: Some(pending),
+        ..Memory::default()
+    };
+    let runs = view(vec![made("a", 0, State::Running)]);
+    let conditions = |status: &PodStatus| -> Vec<String> {
+        let all = status.conditions.iter().flatten().filter(|one| one.type_.starts_with("PodResize"));
+        all.map(|one| format!("{}={}", one.type_, one.reason.as_deref().unwrap_or_default())).collect()
+    };
+    let (_, _, status) = told(&one, &runs, &memory);
+    assert_eq!(conditions(&status), ["PodResizePending=Deferred"]);
+    let of_a = status.container_statuses.clone().unwrap()[0].clone();
+    assert_eq!(of_a.resources, Some(of("1")));
+    assert_eq!(of_a.allocated_resources.unwrap()["cpu"].0, "1");
+    // It is granted, and then it has it.
+    memory.pending = None;
+    memory.resizing = Some(Some(2));
+    memory.granted.insert("a".to_owned(), of("4"));
+    let (_, _, status) = told(&Pod { status: Some(status), ..one.clone() }, &runs, &memory);
+    assert_eq!(conditions(&status), ["PodResizeInProgress="]);
+    assert_eq!(status.container_statuses.clone().unwrap()[0].resources, Some(of("1")));
+    memory.resizing = None;
+    memory.applied.insert("a0".to_owned(), of("4"));
+    let (_, _, status) = told(&Pod { status: Some(status), ..one.clone() }, &runs, &memory);
+    assert_eq!(conditions(&status), Vec::<String>::new());
+    assert_eq!(status.container_statuses.unwrap()[0].resources, Some(of("4")));
 }

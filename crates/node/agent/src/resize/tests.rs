@@ -1,0 +1,87 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::view::State;
+
+fn resources(cpu: &str, memory: &str) -> Value {
+    json!({"requests": {"cpu": cpu, "memory": memory}, "limits": {"memory": memory}})
+}
+
+fn of(cpu: &str, memory: &str) -> ResourceRequirements {
+    serde_json::from_value(resources(cpu, memory)).unwrap()
+}
+
+fn pod(cpu: &str, memory: &str) -> Pod {
+    let policies = json!([
+        {"resourceName": "cpu", "restartPolicy": "NotRequired"},
+        {"resourceName": "memory", "restartPolicy": "RestartContainer"},
+    ]);
+    let container = json!({"name": "a", "resources": resources(cpu, memory), "resizePolicy": policies});
+    let metadata = json!({"name": "p", "generation": 3});
+    serde_json::from_value(json!({"metadata": metadata, "spec": {"containers": [container]}})).unwrap()
+}
+
+fn runs() -> View {
+    let made = Made {
+        id: "a0".to_owned(),
+        name: "a".to_owned(),
+        sandbox: "box".to_owned(),
+        attempt: 0,
+        state: State::Running,
+        image: String::new(),
+        image_id: String::new(),
+        hash: String::new(),
+        started_at: None,
+    };
+    View { sandboxes: Vec::new(), containers: vec![made] }
+}
+
+#[test]
+fn running_containers_are_told_or_started_anew() {
+    for (case, cpu, memory, wanted) in [
+        ("as it is", "1", "1Gi", Change::None),
+        ("the same in other words", "1000m", "1024Mi", Change::None),
+        ("more cores", "2", "1Gi", Change::To(of("2", "1Gi"))),
+        ("more memory", "1", "2Gi", Change::Restart),
+    ] {
+        let (before, after) = (pod("1", "1Gi"), pod(cpu, memory));
+        let mut known = Memory::default();
+        learn(&before, &runs(), &mut known);
+        assert_eq!(is_asked_for(&after, &known), wanted != Change::None, "{case}");
+        grant(&after, &mut known);
+        let container = &after.spec.as_ref().unwrap().containers[0];
+        assert_eq!(change(&known, container, &runs().containers[0]), wanted, "{case}");
+        assert_eq!(is_done(after.spec.as_ref().unwrap(), &runs(), &known), wanted == Change::None, "{case}");
+    }
+}
+
+#[test]
+fn what_was_granted_is_known_to_the_next_agent() {
+    let mut asking = pod("4", "1Gi");
+    let told = json!({"containerStatuses": [{
+        "name": "a", "containerID": "containerd://a0", "resources": resources("1", "1Gi"),
+        "image": "", "imageID": "", "ready": true, "restartCount": 0,
+    }]});
+    asking.status = Some(serde_json::from_value(told).unwrap());
+    let mut memory = Memory::default();
+    learn(&asking, &runs(), &mut memory);
+    assert_eq!(memory.granted["a"], of("1", "1Gi"));
+    assert_eq!(memory.applied["a0"], of("1", "1Gi"));
+    assert!(is_asked_for(&asking, &memory));
+    // Until it is granted, containers are made as they were.
+    let effective = effective(&asking, &memory).unwrap();
+    assert_eq!(effective.spec.unwrap().containers[0].resources, Some(of("1", "1Gi")));
+}
+
+#[test]
+fn what_does_not_fit_waits_or_never_will() {
+    let short = |wanted: i64| Short { resource: "cpu".to_owned(), wanted, used: 1500, capacity: 2000 };
+    let told = |wanted: i64| {
+        let pending = defer(&pod("1", "1Gi"), &short(wanted));
+        (pending.reason, pending.message, pending.generation)
+    };
+    let words = "Node didn't have enough resource: cpu, requested: 1000, used: 1500, capacity: 2000";
+    assert_eq!(told(1000), ("Deferred", words.to_owned(), Some(3)));
+    let words = "Node didn't have enough capacity: cpu, requested: 3000, capacity: 2000";
+    assert_eq!(told(3000), ("Infeasible", words.to_owned(), Some(3)));
+}

@@ -246,3 +246,34 @@ async fn takes_a_certificate_that_signed_itself() {
         assert_eq!(answered.is_ok(), fine, "{host}: {answered:?}");
     }
 }
+
+fn address(host: &str, port: u16, secure: bool, ca_bundle: Option<Bytes>) -> Target {
+    let place = Place::Address { host: host.to_owned(), port, secure };
+    Target { place, ..Target::url_of("", ca_bundle) }
+}
+
+#[tokio::test]
+async fn an_address_is_reached_in_the_clear_or_by_its_certificate() {
+    let hook = Hook::start(&["h2", "http/1.1"], &["127.0.0.1"]).await;
+    let plain = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let plain_port = plain.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        let (stream, _) = plain.accept().await.unwrap();
+        let server = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
+        let _ = server.serve_connection(TokioIo::new(stream), service_fn(answer)).await;
+    });
+    // Each exchange is to have its connection for itself, so the old version is spoken even to whom speaks the new one.
+    for (port, secure) in [(hook.at.port(), true), (plain_port, false)] {
+        let target = address("127.0.0.1", port, secure, Some(hook.ca.clone()));
+        let response = hook.reach().send(&target, post("/a?b"), SOON).await.unwrap();
+        let wanted = format!("HTTP/1.1 127.0.0.1:{port} /a?b hello");
+        assert_eq!(String::from_utf8_lossy(response.body()), wanted);
+    }
+    let other = address("localhost", hook.at.port(), true, Some(hook.ca.clone()));
+    assert!(
+        hook.reach().send(&other, post("/"), SOON).await.is_err(),
+        "its certificate names its address only"
+    );
+    let url = address("fd00::1", 80, false, None).url(&"/x".parse().unwrap());
+    assert_eq!(url, "http://[fd00::1]:80/x");
+}

@@ -2,14 +2,17 @@
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use kedge_agent::{Agent, CleanError, Eviction, Networking, OwnNetwork};
 use kedge_clock::Clock;
 use kedge_http::Router;
 use kedge_network::Range;
+use kedge_pki::Authority;
 use kedge_registry::User;
 
 use crate::assemble::{domain, pods};
+use crate::door::{self, NodeCertificate};
 use crate::network::{host_name, outward, outward_v6};
 use crate::settings::node::{Amount, NodeLabel, NodeTaint};
 use crate::settings::{CniChoice, Settings};
@@ -21,7 +24,13 @@ const USUAL_CONFIG: &str = "/etc/cni/net.d";
 const REGISTRIES: &str = "/etc/kedge/registries.yaml";
 
 /// Runs it until the task is ended. A machine that cannot run containers is a server all the same.
-pub(crate) async fn run(router: Router, settings: Settings, data: &Path, clock: Clock) {
+pub(crate) async fn run(
+    router: Router,
+    settings: Settings,
+    data: &Path,
+    authority: Arc<Authority>,
+    clock: Clock,
+) {
     // Others, who are told of it, work elsewhere.
     let data = &std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
     let name = settings.node_name.clone().or_else(host_name).unwrap_or_else(|| "node".to_owned());
@@ -52,8 +61,10 @@ pub(crate) async fn run(router: Router, settings: Settings, data: &Path, clock: 
         cgroup_driver: settings.cgroup_driver.map_or(usual.cgroup_driver, |told| told.0),
         ..usual
     };
+    let pki = data.join("pki");
+    let certificate = NodeCertificate::open(&pki, authority, &node.node_name, &node.addresses, clock.clone());
     match Agent::start(node, client, clock).await {
-        Ok(agent) => agent.run().await,
+        Ok(agent) => door::run(agent, certificate, settings.node_listen).await,
         Err(error) => {
             let told = crate::told(&error);
             tracing::error!("this machine is no node: {}", told.trim_start_matches("kedge: ").trim_end());
@@ -65,6 +76,10 @@ pub(crate) async fn run(router: Router, settings: Settings, data: &Path, clock: 
 fn addresses(settings: &Settings) -> Vec<IpAddr> {
     if !settings.node_ip.is_empty() {
         return settings.node_ip.clone();
+    }
+    // Who lets others in at one address only is reached there.
+    if let Some(listen) = settings.node_listen.filter(|listen| !listen.ip().is_unspecified()) {
+        return vec![listen.ip()];
     }
     let families = pods(settings).into_iter().map(|range| range.address);
     let found: Vec<IpAddr> =

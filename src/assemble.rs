@@ -142,7 +142,8 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     let node = (settings.no_agent != Some(true)).then(|| {
         let (router, data, clock) = (router.clone(), data.clone(), clock.clone());
         let settings = settings.clone();
-        tokio::spawn(async move { agent::run(router, settings, &data, clock).await })
+        let authority = pki.authority.clone();
+        tokio::spawn(async move { agent::run(router, settings, &data, authority, clock).await })
     });
     let renewals = tokio::spawn(async move { pki.keep_fresh(&admin).await });
     serve_until(listener, tls, router, &mut stop).await;

@@ -5,6 +5,7 @@ mod assemble;
 mod cni;
 mod command;
 mod control;
+mod door;
 mod image;
 mod kubeconfig;
 mod limits;

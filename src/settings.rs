@@ -106,6 +106,9 @@ pub(crate) struct Settings {
     /// Who makes the cgroups of another runtime's containers, cgroupfs or systemd [default: cgroupfs].
     #[arg(long, value_name = "DRIVER")]
     pub(crate) cgroup_driver: Option<CgroupDriver>,
+    /// Where the node lets others in, for logs and commands; port 0 takes a free one [default: 0.0.0.0:10250].
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) node_listen: Option<SocketAddr>,
     /// Where pods get their addresses from [default: 10.244.0.0/16].
     #[arg(long, value_name = "CIDR", value_delimiter = ',')]
     pub(crate) cluster_cidr: Vec<Cidr>,
@@ -299,6 +302,7 @@ impl Settings {
             no_controllers: self.no_controllers.or(file.no_controllers),
             store: self.store.or(file.store),
             node_name: self.node_name.or(file.node_name),
+            node_listen: self.node_listen.or(file.node_listen),
             node_label: list(self.node_label, file.node_label),
             node_taint: list(self.node_taint, file.node_taint),
             node_capacity: list(self.node_capacity, file.node_capacity),

@@ -211,7 +211,8 @@ fn doors_lead_from_the_node_to_pods() {
             {"hostPort": 5353, "containerPort": 53, "protocol": "udp"},
         ]);
         let (web_pod, _) = scene.pod("web", web.clone());
-        let local = json!([{"hostPort": 9000, "containerPort": 80, "protocol": "TCP", "hostIP": "127.0.0.1"}]);
+        // As containerd writes it.
+        let local = json!([{"HostPort": 9000, "ContainerPort": 80, "Protocol": "TCP", "HostIP": "127.0.0.1"}]);
         let (local_pod, _) = scene.pod("local", local);
         let (other, _) = scene.pod("other", json!([]));
         let server = web_pod.listen("0.0.0.0:80");

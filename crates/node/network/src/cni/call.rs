@@ -68,7 +68,7 @@ pub(crate) struct Config {
     pub(crate) version: String,
     /// Who else may stay, when the rest is to be collected.
     pub(crate) valid: Vec<Owner>,
-    ports: Vec<Port>,
+    ports: Value,
     whole: Value,
 }
 
@@ -86,7 +86,7 @@ struct Frame {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Runtime {
-    port_mappings: Vec<Port>,
+    port_mappings: Value,
 }
 
 #[derive(Deserialize)]
@@ -97,15 +97,17 @@ struct Attachment {
     link: String,
 }
 
+/// Written either way: containerd begins each word with a capital, the specification only the later ones.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Port {
-    #[serde(default)]
+    #[serde(default, alias = "HostPort")]
     host_port: i64,
+    #[serde(alias = "ContainerPort")]
     container_port: i64,
-    #[serde(default)]
+    #[serde(default, alias = "Protocol")]
     protocol: String,
-    #[serde(default, rename = "hostIP")]
+    #[serde(default, rename = "hostIP", alias = "HostIP")]
     host_ip: String,
 }
 
@@ -130,9 +132,11 @@ impl Config {
         Ok(network)
     }
 
+    /// Read only by whoever opens them: they must not keep anybody from being disconnected.
     pub(crate) fn doors(&self) -> Result<Vec<Door>, Failure> {
+        let ports = Option::<Vec<Port>>::deserialize(&self.ports).map_err(Failure::Unreadable)?;
         // Zero is a port that nobody asked to be opened.
-        self.ports.iter().filter(|port| port.host_port > 0).map(Port::door).collect()
+        ports.unwrap_or_default().iter().filter(|port| port.host_port > 0).map(Port::door).collect()
     }
 }
 

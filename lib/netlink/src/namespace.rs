@@ -5,11 +5,11 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::Path;
 
-use rustix::fs::fstatfs;
+use rustix::fs::{FsWord, fstatfs};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// What the file system of namespaces calls itself.
-const NSFS: i64 = 0x6e73_6673;
+const NSFS: FsWord = 0x6e73_6673;
 const HERE: &str = "/proc/thread-self/ns/net";
 
 #[derive(Debug)]
@@ -19,8 +19,8 @@ impl Namespace {
     /// A path that is no namespace is not found: what is left of one that is gone is an ordinary file.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
-        match i64::try_from(fstatfs(&file)?.f_type) {
-            Ok(NSFS) => Ok(Self(file)),
+        match fstatfs(&file)?.f_type {
+            NSFS => Ok(Self(file)),
             _ => Err(io::Error::new(io::ErrorKind::NotFound, "this is no network namespace")),
         }
     }

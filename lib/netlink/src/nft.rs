@@ -102,10 +102,13 @@ impl Batch {
             put(inside, 1, &(hook as u32).to_be_bytes());
             put(inside, 2, &priority.to_be_bytes());
         });
-        message.text(7, match work {
-            Work::Filter => "filter",
-            Work::Translate => "nat",
-        });
+        message.text(
+            7,
+            match work {
+                Work::Filter => "filter",
+                Work::Translate => "nat",
+            },
+        );
         self
     }
 

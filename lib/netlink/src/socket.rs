@@ -65,9 +65,8 @@ impl Socket {
 
     fn open(protocol: Option<Protocol>) -> Result<Self, NetlinkError> {
         // The first protocol of the family has no number but zero, which is what none means.
-        let socket =
-            socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)
-                .map_err(io::Error::from)?;
+        let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)
+            .map_err(io::Error::from)?;
         connect(&socket, &SocketAddrNetlink::new(0, 0)).map_err(io::Error::from)?;
         Ok(Self { socket, number: 0, buffer: vec![0; ANSWER] })
     }
@@ -214,7 +213,8 @@ mod tests {
     use super::*;
 
     fn part(length: u32, kind: u16, number: u32, body: &[u8]) -> Vec<u8> {
-        let header = [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), &[0; 2], &number.to_ne_bytes(), &[0; 4]];
+        let header =
+            [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), &[0; 2], &number.to_ne_bytes(), &[0; 4]];
         [&header.concat(), body].concat()
     }
 

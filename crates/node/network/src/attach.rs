@@ -32,8 +32,8 @@ pub(crate) fn attach(
     path: &Path,
     doors: Vec<doors::Door>,
 ) -> Result<Attached, NetworkError> {
-    let namespace = Namespace::open(path)
-        .map_err(|source| NetworkError::Namespace { path: path.to_owned(), source })?;
+    let namespace =
+        Namespace::open(path).map_err(|source| NetworkError::Namespace { path: path.to_owned(), source })?;
     let record = reserve(network, owner, path, doors)?;
     let attached = connect(network, owner, path, &namespace, &record);
     if attached.is_err() {
@@ -61,8 +61,11 @@ fn reserve(
     if !doors.is_empty() {
         leftovers::reap_locked(network, &records)?;
         let others = records.all()?;
-        let held = others.iter().flat_map(|(owner, record)| record.doors.iter().map(move |door| (owner, door)));
-        if let Some((owner, door)) = held.into_iter().find(|(_, door)| doors.iter().any(|new| new.clashes(door))) {
+        let held =
+            others.iter().flat_map(|(owner, record)| record.doors.iter().map(move |door| (owner, door)));
+        if let Some((owner, door)) =
+            held.into_iter().find(|(_, door)| doors.iter().any(|new| new.clashes(door)))
+        {
             return Err(NetworkError::Door { port: door.port, container: owner.container.clone() });
         }
     }

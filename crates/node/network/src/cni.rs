@@ -113,6 +113,5 @@ fn loopback(call: &Call) -> Result<Value, Failure> {
     }))
 }
 
-
 #[cfg(test)]
 mod tests;

@@ -23,7 +23,9 @@ pub enum NetworkError {
     Full { range: Range },
     #[error("port {port} of the node already leads to {container}")]
     Door { port: u16, container: String },
-    #[error("{link} already has an address of {range}: another network on this machine uses it, choose another --cluster-cidr")]
+    #[error(
+        "{link} already has an address of {range}: another network on this machine uses it, choose another --cluster-cidr"
+    )]
     Taken { range: Range, link: String },
 }
 

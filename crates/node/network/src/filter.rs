@@ -100,10 +100,10 @@ fn way_out(range: &Range, cluster: &[Range]) -> Rule {
     };
     let inside = cluster.iter().filter(|inside| inside.family() == range.family());
     let rule = from(Rule::new(), *range);
-    inside.chain([range, &many]).fold(rule, |rule, inside| {
-        rule.to(range.family(), false, &inside.octets(), &inside.mask())
-    })
-    .masquerade()
+    inside
+        .chain([range, &many])
+        .fold(rule, |rule, inside| rule.to(range.family(), false, &inside.octets(), &inside.mask()))
+        .masquerade()
 }
 
 /// Who calls himself through the node's door must hear the answer from the node.

@@ -73,7 +73,9 @@ impl Range {
     pub(crate) fn mask(&self) -> Vec<u8> {
         let length = octets(self.first).len();
         let bits = usize::from(self.bits);
-        (0..length).map(|at| u8::MAX.checked_shl(8 - (bits.saturating_sub(at * 8)).min(8) as u32).unwrap_or(0)).collect()
+        (0..length)
+            .map(|at| u8::MAX.checked_shl(8 - (bits.saturating_sub(at * 8)).min(8) as u32).unwrap_or(0))
+            .collect()
     }
 }
 

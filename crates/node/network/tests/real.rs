@@ -178,7 +178,12 @@ fn pods_reach_each_other_the_node_and_the_world() {
             ("pod to pod, the newer family", b.listen("[fd07:1::3]:80"), "[fd07:1::3]:80", "fd07:1::2"),
             ("pod to the node", scene.node.listen("10.7.1.1:81"), "10.7.1.1:81", "10.7.1.2"),
             ("pod to the node's own address", scene.node.listen("192.0.2.1:81"), "192.0.2.1:81", "10.7.1.2"),
-            ("pod to the world, which knows no pods", scene.world.listen("192.0.2.9:80"), "192.0.2.9:80", "192.0.2.1"),
+            (
+                "pod to the world, which knows no pods",
+                scene.world.listen("192.0.2.9:80"),
+                "192.0.2.9:80",
+                "192.0.2.1",
+            ),
         ] {
             let mut stream = a.call(target).unwrap_or_else(|error| panic!("{case}: {error}"));
             assert_eq!(caller(&server, &mut stream).to_string(), seen, "{case}");
@@ -189,7 +194,8 @@ fn pods_reach_each_other_the_node_and_the_world() {
         assert_eq!(b_ips.len(), 2);
 
         for name in ["a", "b"] {
-            let outcome = scene.ask("CHECK", name, if name == "a" { a.path() } else { b.path() }.as_path(), json!([]));
+            let outcome =
+                scene.ask("CHECK", name, if name == "a" { a.path() } else { b.path() }.as_path(), json!([]));
             assert!(outcome.is_done, "{}", outcome.text);
         }
         scene.delete("a", &a);
@@ -212,7 +218,8 @@ fn doors_lead_from_the_node_to_pods() {
         ]);
         let (web_pod, _) = scene.pod("web", web.clone());
         // As containerd writes it.
-        let local = json!([{"HostPort": 9000, "ContainerPort": 80, "Protocol": "TCP", "HostIP": "127.0.0.1"}]);
+        let local =
+            json!([{"HostPort": 9000, "ContainerPort": 80, "Protocol": "TCP", "HostIP": "127.0.0.1"}]);
         let (local_pod, _) = scene.pod("local", local);
         let (other, _) = scene.pod("other", json!([]));
         let server = web_pod.listen("0.0.0.0:80");

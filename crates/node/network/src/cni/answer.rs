@@ -33,9 +33,11 @@ pub(crate) fn added(
 ) -> Value {
     let [a, b, c, d, e, f] = attached.mac;
     let mac = format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}");
-    let addresses: Vec<_> = attached.addresses.iter().map(|(address, gateway)| {
-        (format!("{address}/{}", width(*address)), Some(gateway.to_string()))
-    }).collect();
+    let addresses: Vec<_> = attached
+        .addresses
+        .iter()
+        .map(|(address, gateway)| (format!("{address}/{}", width(*address)), Some(gateway.to_string())))
+        .collect();
     let routes: Vec<Value> = attached.addresses.iter().map(|(_, gateway)| {
         json!({"dst": if gateway.is_ipv4() { "0.0.0.0/0" } else { "::/0" }, "gw": gateway})
     }).collect();

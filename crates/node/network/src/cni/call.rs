@@ -28,10 +28,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    pub(crate) fn read(
-        variable: impl Fn(&str) -> Option<String>,
-        config: Config,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn read(variable: impl Fn(&str) -> Option<String>, config: Config) -> Result<Self, Failure> {
         let given = |name: &str| variable(name).filter(|value| !value.is_empty());
         let command = given("CNI_COMMAND");
         let command = match command.as_deref() {
@@ -44,9 +41,9 @@ impl Call {
             _ => return Err(Failure::Variable("CNI_COMMAND")),
         };
         let owner = match (given("CNI_CONTAINERID"), given("CNI_IFNAME")) {
-            (Some(container), Some(link)) => {
-                Some(Owner::new(&container, &link).ok_or(Failure::Variable("CNI_CONTAINERID or CNI_IFNAME"))?)
-            }
+            (Some(container), Some(link)) => Some(
+                Owner::new(&container, &link).ok_or(Failure::Variable("CNI_CONTAINERID or CNI_IFNAME"))?,
+            ),
             _ => None,
         };
         Ok(Self { command, config, owner, namespace: given("CNI_NETNS").map(PathBuf::from) })
@@ -116,7 +113,8 @@ impl Config {
         let whole: Value = serde_json::from_slice(input).map_err(Failure::Unreadable)?;
         let frame = Frame::deserialize(&whole).map_err(Failure::Unreadable)?;
         let owner = |one: Attachment| {
-            Owner::new(&one.container, &one.link).ok_or(Failure::Config("a valid attachment has a wrong name"))
+            Owner::new(&one.container, &one.link)
+                .ok_or(Failure::Config("a valid attachment has a wrong name"))
         };
         let valid = frame.valid.into_iter().map(owner).collect::<Result<_, _>>()?;
         // The first version had no such field.
@@ -143,7 +141,10 @@ impl Config {
 impl Port {
     fn door(&self) -> Result<Door, Failure> {
         let number = |port: i64| {
-            u16::try_from(port).ok().filter(|port| *port > 0).ok_or(Failure::Config("a port has a wrong number"))
+            u16::try_from(port)
+                .ok()
+                .filter(|port| *port > 0)
+                .ok_or(Failure::Config("a port has a wrong number"))
         };
         let at = match self.host_ip.as_str() {
             "" => None,

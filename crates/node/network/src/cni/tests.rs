@@ -16,7 +16,8 @@ fn config() -> Value {
 
 #[test]
 fn calls_that_cannot_be_meant() {
-    let all = [("CNI_COMMAND", "ADD"), ("CNI_CONTAINERID", "a"), ("CNI_IFNAME", "eth0"), ("CNI_NETNS", "/no/such")];
+    let all =
+        [("CNI_COMMAND", "ADD"), ("CNI_CONTAINERID", "a"), ("CNI_IFNAME", "eth0"), ("CNI_NETNS", "/no/such")];
     let without = |name: &str| all.iter().copied().filter(|(known, _)| *known != name).collect::<Vec<_>>();
     let with = |changes: &[(&'static str, &'static str)]| {
         let mut changed = all.to_vec();
@@ -43,8 +44,18 @@ fn calls_that_cannot_be_meant() {
         ("a range that is none", all.to_vec(), changed("ranges", json!(["10.0.0.0/99"])), 6),
         ("no object", all.to_vec(), json!([1]), 6),
         ("a port that is none", all.to_vec(), ports(json!({"hostPort": 70000, "containerPort": 1})), 7),
-        ("a protocol that is none", all.to_vec(), ports(json!({"hostPort": 7, "containerPort": 1, "protocol": "x"})), 7),
-        ("an address that is none", all.to_vec(), ports(json!({"hostPort": 7, "containerPort": 1, "hostIP": "x"})), 7),
+        (
+            "a protocol that is none",
+            all.to_vec(),
+            ports(json!({"hostPort": 7, "containerPort": 1, "protocol": "x"})),
+            7,
+        ),
+        (
+            "an address that is none",
+            all.to_vec(),
+            ports(json!({"hostPort": 7, "containerPort": 1, "hostIP": "x"})),
+            7,
+        ),
         ("loopback without a namespace", without("CNI_NETNS"), config(), 4),
     ] {
         let program = if case.starts_with("loopback") { "loopback" } else { "kedge" };
@@ -61,7 +72,10 @@ fn which_versions_there_are() {
     for program in ["kedge", "loopback"] {
         let outcome = ask(program, &[("CNI_COMMAND", "VERSION")], &json!({"cniVersion": "1.0.0"}));
         let told: Value = serde_json::from_str(&outcome.text).unwrap();
-        assert!(outcome.is_done && told["supportedVersions"].as_array().unwrap().contains(&json!("0.3.1")), "{told}");
+        assert!(
+            outcome.is_done && told["supportedVersions"].as_array().unwrap().contains(&json!("0.3.1")),
+            "{told}"
+        );
     }
 }
 
@@ -75,5 +89,8 @@ fn older_versions_name_the_family() {
             json!({"version": "6", "address": "fd00::2/128", "interface": 2}),
         ]
     );
-    assert_eq!(answer::ips("1.0.0", addresses.into_iter())[1], json!({"address": "fd00::2/128", "interface": 2}));
+    assert_eq!(
+        answer::ips("1.0.0", addresses.into_iter())[1],
+        json!({"address": "fd00::2/128", "interface": 2})
+    );
 }

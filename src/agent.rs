@@ -3,8 +3,9 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use kedge_agent::{Agent, CleanError, Eviction, Networking, OwnNetwork};
+use kedge_agent::{Agent, CleanError, Eviction, Grace, Networking, OwnNetwork};
 use kedge_clock::Clock;
 use kedge_http::Router;
 use kedge_network::Range;
@@ -16,6 +17,7 @@ use crate::door::{self, NodeCertificate};
 use crate::network::{host_name, outward, outward_v6};
 use crate::settings::node::{Amount, NodeLabel, NodeTaint};
 use crate::settings::{CniChoice, Settings};
+use crate::shutdown::Machine;
 
 /// Where runtimes and networks of others meet.
 const USUAL_PROGRAMS: &str = "/opt/cni/bin";
@@ -29,6 +31,7 @@ pub(crate) async fn run(
     settings: Settings,
     data: &Path,
     authority: Arc<Authority>,
+    machine: Machine,
     clock: Clock,
 ) {
     // Others, who are told of it, work elsewhere.
@@ -64,7 +67,17 @@ pub(crate) async fn run(
     let pki = data.join("pki");
     let certificate = NodeCertificate::open(&pki, authority, &node.node_name, &node.addresses, clock.clone());
     match Agent::start(node, client, clock).await {
-        Ok(agent) => door::run(agent, certificate, settings.node_listen).await,
+        Ok(agent) => {
+            let shutdown = agent.shutdown();
+            let last = settings.shutdown_grace_period_critical_pods;
+            let ending = async {
+                let whole = machine.going_down().await;
+                let critical = last.map_or(Duration::ZERO, |last| last.0.min(whole));
+                shutdown.run(Grace { whole, critical }).await;
+                machine.is_down();
+            };
+            tokio::join!(door::run(agent, certificate, settings.node_listen), ending);
+        }
         Err(error) => {
             let told = crate::told(&error);
             tracing::error!("this machine is no node: {}", told.trim_start_matches("kedge: ").trim_end());

@@ -26,6 +26,7 @@ use crate::control::Parts;
 use crate::network::{Cidr, outward};
 use crate::pki::{Admin, Pki};
 use crate::settings::{Settings, StoreChoice};
+use crate::shutdown::Machine;
 use crate::{agent, control, limits, pages, secrets};
 
 pub(crate) const DATA_DIR: &str = "/var/lib/kedge";
@@ -91,7 +92,8 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     let at_asked = |source| ServerError::Listen { at: asked, source };
     let listener = TcpListener::bind(asked).await.map_err(at_asked)?;
     let listen = listener.local_addr().map_err(at_asked)?;
-    let signalled = stop_signal()?;
+    let machine = Machine::new(settings.shutdown_grace_period.map(|grace| grace.0));
+    let signalled = stop_signal(machine.clone())?;
 
     // Before its first key our cryptography gathers chance, for longer than the store takes to open.
     let _gathering = tokio::task::spawn_blocking(kedge_pki::new_key);
@@ -143,7 +145,7 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
         let (router, data, clock) = (router.clone(), data.clone(), clock.clone());
         let settings = settings.clone();
         let authority = pki.authority.clone();
-        tokio::spawn(async move { agent::run(router, settings, &data, authority, clock).await })
+        tokio::spawn(async move { agent::run(router, settings, &data, authority, machine, clock).await })
     });
     let renewals = tokio::spawn(async move { pki.keep_fresh(&admin).await });
     serve_until(listener, tls, router, &mut stop).await;
@@ -164,15 +166,21 @@ async fn serve_until(listener: TcpListener, tls: Tls, router: Router, stop: &mut
     kedge_http::serve(listener, tls, router, stop.clone()).await;
 }
 
-/// Turns true at SIGTERM or SIGINT.
-fn stop_signal() -> Result<watch::Receiver<bool>, ServerError> {
+/// Turns true at SIGTERM, SIGINT or SIGPWR; if the machine goes down, once its pods have ended.
+fn stop_signal(machine: Machine) -> Result<watch::Receiver<bool>, ServerError> {
     let mut terminate = signal(SignalKind::terminate()).map_err(ServerError::Signals)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(ServerError::Signals)?;
+    let power = SignalKind::from_raw(rustix::process::Signal::POWER.as_raw());
+    let mut power = signal(power).map_err(ServerError::Signals)?;
     let (turn, stop) = watch::channel(false);
     tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+        let goes_down = tokio::select! {
+            _ = terminate.recv() => machine.is_going_down().await,
+            _ = interrupt.recv() => false,
+            _ = power.recv() => true,
+        };
+        if goes_down {
+            machine.go_down().await;
         }
         turn.send_replace(true);
         // Kept until the end: a dropped sender would look like a second signal.

@@ -20,6 +20,8 @@ pub(crate) enum ImageError {
     OneName { file: String, number: usize },
     #[error("cannot bring in the image of {file}")]
     Import { file: String, source: ImportError },
+    #[error("cannot remove {name}")]
+    Remove { name: String, source: ImportError },
     #[error("the runtime does not do it")]
     Runtime(#[from] RuntimeError),
     #[error("there is no image {name} on this node")]
@@ -83,13 +85,16 @@ pub(crate) async fn list(socket: &Path) -> Result<String, ImageError> {
 }
 
 pub(crate) async fn remove(socket: &Path, names: &[String]) -> Result<String, ImageError> {
-    let runtime = Runtime::at(socket);
+    let (runtime, store) = (Runtime::at(socket), Store::at(socket));
     let mut told = String::new();
     for name in names {
-        if runtime.image_status(name).await?.is_none() {
-            return Err(ImageError::Absent { name: name.clone() });
+        // A name takes away that name; an ID takes away the image with all its names.
+        if !store.remove(name).await.map_err(|source| ImageError::Remove { name: name.clone(), source })? {
+            if runtime.image_status(name).await?.is_none() {
+                return Err(ImageError::Absent { name: name.clone() });
+            }
+            runtime.remove_image(name).await?;
         }
-        runtime.remove_image(name).await?;
         told.push_str(&format!("removed {name}\n"));
     }
     Ok(told)

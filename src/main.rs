@@ -14,6 +14,7 @@ mod pages;
 mod pki;
 mod secrets;
 mod settings;
+mod shutdown;
 
 use std::error::Error;
 use std::io::Write;

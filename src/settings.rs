@@ -109,6 +109,12 @@ pub(crate) struct Settings {
     /// Where the node lets others in, for logs and commands; port 0 takes a free one [default: 0.0.0.0:10250].
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) node_listen: Option<SocketAddr>,
+    /// How long pods have to end when the machine goes down, or at SIGPWR [default: 0, they are not asked to].
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) shutdown_grace_period: Option<Life>,
+    /// Of it, what is for critical pods alone, which end last [default: 0].
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) shutdown_grace_period_critical_pods: Option<Life>,
     /// Where pods get their addresses from [default: 10.244.0.0/16].
     #[arg(long, value_name = "CIDR", value_delimiter = ',')]
     pub(crate) cluster_cidr: Vec<Cidr>,
@@ -304,6 +310,10 @@ impl Settings {
             node_name: self.node_name.or(file.node_name),
             node_listen: self.node_listen.or(file.node_listen),
             node_label: list(self.node_label, file.node_label),
+            shutdown_grace_period: self.shutdown_grace_period.or(file.shutdown_grace_period),
+            shutdown_grace_period_critical_pods: self
+                .shutdown_grace_period_critical_pods
+                .or(file.shutdown_grace_period_critical_pods),
             node_taint: list(self.node_taint, file.node_taint),
             node_capacity: list(self.node_capacity, file.node_capacity),
             system_reserved: list(self.system_reserved, file.system_reserved),

@@ -38,6 +38,7 @@ use crate::pulled::Pulled;
 use crate::pulls::Pulls;
 use crate::registry::Registry;
 use crate::roster::Roster;
+use crate::shutdown::Shutdown;
 use crate::spec::env::Place;
 use crate::spec::names;
 use crate::spec::sandbox::Common;
@@ -131,6 +132,7 @@ pub enum AgentError {
 
 pub struct Agent {
     tools: Arc<Tools>,
+    registry: Arc<Registry>,
     facts: Facts,
     containerd: Option<Containerd>,
     networking: Networking,
@@ -207,7 +209,8 @@ impl Agent {
             client,
             clock,
         };
-        Ok(Self { tools: Arc::new(tools), facts, containerd, networking: settings.networking, data: settings.data, statics, eviction: settings.eviction, door: None })
+        let registry = Arc::new(Registry::default());
+        Ok(Self { tools: Arc::new(tools), registry, facts, containerd, networking: settings.networking, data: settings.data, statics, eviction: settings.eviction, door: None })
     }
 
     /// Lets others in at this place, once it runs.
@@ -215,12 +218,16 @@ impl Agent {
         Self { door: Some(door), ..self }
     }
 
+    /// For whoever learns that the machine goes down.
+    pub fn shutdown(&self) -> Shutdown {
+        Shutdown { tools: self.tools.clone(), registry: self.registry.clone() }
+    }
+
     /// Looks after the node until it is dropped. Containers run on.
     pub async fn run(self) {
-        let Self { tools, facts, mut containerd, networking, data, statics, eviction, door } = self;
+        let Self { tools, registry, facts, mut containerd, networking, data, mut statics, eviction, door } = self;
         let socket = containerd.as_ref().map(Containerd::socket);
         tools.world.watch::<Service>();
-        let registry = Arc::new(Registry::default());
         let node = NodeKeeper { tools: tools.clone(), facts };
         let keep_runtime = async {
             match &mut containerd {
@@ -232,13 +239,12 @@ impl Agent {
             }
         };
         let notice = notice(&tools, &registry, socket.as_deref());
-        let (tell, files) = watch::channel(Vec::new());
+        // Read before anybody asks whose the containers are that run.
+        let filed = statics.as_mut().map(Statics::read).unwrap_or_default();
+        let (tell, files) = watch::channel(filed);
         let statics = async {
             match statics {
-                Some(mut statics) => {
-                    tell.send_replace(statics.read());
-                    statics.follow(tell).await;
-                }
+                Some(statics) => statics.follow(tell).await,
                 None => std::future::pending().await,
             }
         };

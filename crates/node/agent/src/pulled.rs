@@ -5,12 +5,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
+use kedge_runtime::wire::Image;
 use parking_lot::Mutex;
+
+/// Those who may have an image from a repository, by the image's id and the repository. What is not listed is for everybody.
+type Owners = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
 pub(crate) struct Pulled {
     file: PathBuf,
-    /// Those who may have an image, by its id. One that is not listed is for everybody.
-    owners: Mutex<BTreeMap<String, BTreeSet<String>>>,
+    owners: Mutex<Owners>,
+}
+
+/// Who may have an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Everybody,
+    /// Whose credentials have one of these fingerprints.
+    Owners(BTreeSet<String>),
 }
 
 impl Pulled {
@@ -20,26 +31,37 @@ impl Pulled {
         Self { file, owners: Mutex::new(owners.unwrap_or_default()) }
     }
 
-    /// Whether everybody may have it.
-    pub(crate) fn is_open(&self, image: &str) -> bool {
-        !self.owners.lock().contains_key(image)
-    }
-
-    pub(crate) fn is_known(&self, image: &str, owner: Option<&str>) -> bool {
+    /// Who may have an image that was asked for by the name of a repository.
+    pub(crate) fn access(&self, image: &Image, repository: &str) -> Access {
         let owners = self.owners.lock();
-        match owners.get(image) {
-            None => true,
-            Some(known) => owner.is_some_and(|owner| known.contains(owner)),
+        let Some(known) = owners.get(&image.id) else { return Access::Everybody };
+        if let Some(owners) = known.get(repository) {
+            return Access::Owners(owners.clone());
+        }
+        // The same image may have come under another name, and nobody needed anything for that one. Whoever asks for it by
+        // what is none of its names is not let in by that.
+        let names = image.repo_tags.iter().chain(&image.repo_digests);
+        let is_named = |name: &String| {
+            let rest = name.strip_prefix(repository);
+            rest.is_some_and(|rest| rest.starts_with([':', '@']))
+        };
+        match names.into_iter().any(is_named) {
+            true => Access::Everybody,
+            false => Access::Owners(known.values().flatten().cloned().collect()),
         }
     }
 
     /// An image was fetched with these credentials, or with none that are a pod's own.
-    pub(crate) fn note(&self, image: &str, owner: Option<String>) {
+    pub(crate) fn note(&self, id: &str, repository: &str, owner: Option<String>) {
         let mut owners = self.owners.lock();
         let changed = match owner {
-            Some(owner) => owners.entry(image.to_owned()).or_default().insert(owner),
-            None => owners.remove(image).is_some(),
+            Some(owner) => {
+                let known = owners.entry(id.to_owned()).or_default();
+                known.entry(repository.to_owned()).or_default().insert(owner)
+            }
+            None => owners.get_mut(id).is_some_and(|known| known.remove(repository).is_some()),
         };
+        owners.retain(|_, known| !known.is_empty());
         if changed {
             self.write(&owners);
         }
@@ -55,7 +77,7 @@ impl Pulled {
         }
     }
 
-    fn write(&self, owners: &BTreeMap<String, BTreeSet<String>>) {
+    fn write(&self, owners: &Owners) {
         let new = self.file.with_extension("new");
         let written = serde_json::to_vec(owners)
             .map_err(std::io::Error::from)
@@ -75,26 +97,33 @@ mod tests {
     fn an_image_is_for_those_who_brought_it() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("pulled.json");
+        let image = |id: &str, tag: &str| Image {
+            id: id.to_owned(),
+            repo_tags: vec![tag.to_owned(), "open.io/x:1".to_owned()],
+            ..Image::default()
+        };
+        let (closed, open) = (image("1", "closed.io/x:1"), image("2", "closed.io/y:1"));
         let pulled = Pulled::read(file.clone());
-        assert!(pulled.is_open("a") && pulled.is_known("a", None));
-        pulled.note("a", Some("me".to_owned()));
-        pulled.note("b", None);
+        assert_eq!(pulled.access(&closed, "closed.io/x"), Access::Everybody);
+        pulled.note("1", "closed.io/x", Some("me".to_owned()));
+        pulled.note("1", "open.io/x", None);
+        pulled.note("2", "closed.io/y", None);
         // Also after a restart.
         let pulled = Pulled::read(file.clone());
-        for (image, owner, may) in [
-            ("a", Some("me"), true),
-            ("a", Some("you"), false),
-            ("a", None, false),
-            ("b", None, true),
-            ("c", Some("you"), true),
+        let mine = || Access::Owners(BTreeSet::from(["me".to_owned()]));
+        for (case, image, repository, access) in [
+            ("with credentials", &closed, "closed.io/x", mine()),
+            ("the same image under an open name", &closed, "open.io/x", Access::Everybody),
+            ("by its id", &closed, "docker.io/library/sha256", mine()),
+            ("without credentials", &open, "closed.io/y", Access::Everybody),
         ] {
-            assert_eq!(pulled.is_known(image, owner), may, "{image} {owner:?}");
+            assert_eq!(pulled.access(image, repository), access, "{case}");
         }
         // Once somebody could fetch it without credentials, it is open to everybody.
-        pulled.note("a", None);
-        assert!(pulled.is_open("a"));
-        pulled.note("d", Some("me".to_owned()));
+        pulled.note("1", "closed.io/x", None);
+        assert_eq!(pulled.access(&closed, "closed.io/x"), Access::Everybody);
+        pulled.note("3", "r", Some("me".to_owned()));
         pulled.keep(&BTreeSet::new());
-        assert!(Pulled::read(file).is_open("d"));
+        assert_eq!(Pulled::read(file).access(&image("3", "r:1"), "r"), Access::Everybody);
     }
 }

@@ -11,7 +11,8 @@ use crate::memory::Verdict;
 use crate::registry::Registry;
 use crate::tools::Tools;
 
-const TROUBLE: &str = "shutdown";
+/// Under this the board says that the node goes down.
+pub(crate) const TROUBLE: &str = "shutdown";
 /// From this priority on a pod is one that others need.
 const CRITICAL: i32 = 2_000_000_000;
 /// Between two looks at what still runs.
@@ -49,8 +50,7 @@ impl Shutdown {
         };
         for seen in mine() {
             let uid = seen.pod.metadata.uid.clone().unwrap_or_default();
-            self.tools.roster.condemn(&uid, verdict(&seen.pod, time));
-            self.registry.wake(&uid);
+            self.registry.condemn(&uid, verdict(&seen.pod, time));
         }
         let ended = async {
             while mine().iter().any(|seen| seen.view.running().next().is_some()) {

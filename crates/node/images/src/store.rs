@@ -32,7 +32,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    #[error("containerd does not take the image")]
+    #[error("containerd does not do it")]
     Call(#[from] CallError),
     #[error("cannot read the image")]
     Read(#[source] io::Error),
@@ -70,7 +70,7 @@ impl Store {
         // The lease ends by itself if this fails; what has a name by now stays.
         let _ended: Result<Nothing, CallError> = self
             .caller
-            .ask("/containerd.services.leases.v1.Leases/Delete", Delete { name: lease }, LIMIT)
+            .ask("/containerd.services.leases.v1.Leases/Delete", Delete { name: lease, wait: false }, LIMIT)
             .await;
         taken
     }
@@ -116,6 +116,17 @@ impl Store {
             names.push(name);
         }
         Ok(names)
+    }
+
+    /// Takes a name away from its image; an image without any goes. False if nothing has that name.
+    pub async fn remove(&self, name: &str) -> Result<bool, ImportError> {
+        let question = Delete { name: whole_name(name), wait: true };
+        let path = "/containerd.services.images.v1.Images/Delete";
+        match self.caller.ask::<_, Nothing>(path, question, LIMIT).await {
+            Ok(Nothing {}) => Ok(true),
+            Err(error) if error.is_absent() => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// How many bytes are there of the blobs that are on their way in, and how many there will be.

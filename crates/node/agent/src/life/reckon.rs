@@ -66,6 +66,10 @@ impl Life {
 
     /// Whether it may run here at all.
     fn judge(&self) -> Result<(), Verdict> {
+        if self.tools.board.read().borrow().troubles.contains_key(crate::shutdown::TROUBLE) {
+            let message = "Pod was rejected as the node is shutting down.";
+            return Err(Verdict::new("NodeShutdown", message));
+        }
         let pressure = self.tools.board.read().borrow().pressure;
         let pressures: Vec<&'static str> = [
             (pressure.memory, "MemoryPressure"),

@@ -73,7 +73,9 @@ fn add(ring: &mut Keyring, secret: &Secret) -> Result<(), kedge_images::KeyringE
         Some("kubernetes.io/dockerconfigjson") => {
             field(".dockerconfigjson").map_or(Ok(()), |text| ring.add_config(text))
         }
-        Some("kubernetes.io/dockercfg") => field(".dockercfg").map_or(Ok(()), |text| ring.add_old_config(text)),
+        Some("kubernetes.io/dockercfg") => {
+            field(".dockercfg").map_or(Ok(()), |text| ring.add_old_config(text))
+        }
         _ => Ok(()),
     }
 }
@@ -109,9 +111,11 @@ mod tests {
     #[test]
     fn credentials_are_for_the_registry_alone() {
         let credentials = Credentials { username: "u".to_owned(), password: "p".to_owned() };
-        for (image, address) in
-            [("r.io:5000/app", "https://r.io:5000"), ("busybox", ""), ("localhost:1/app", "https://localhost:1")]
-        {
+        for (image, address) in [
+            ("r.io:5000/app", "https://r.io:5000"),
+            ("busybox", ""),
+            ("localhost:1/app", "https://localhost:1"),
+        ] {
             let image = Reference::parse(image).unwrap();
             assert_eq!(way(&credentials, &image, false).auth.server_address, address);
         }

@@ -9,6 +9,7 @@ use kedge_runtime::wire::Image;
 
 use super::credentials::{Way, ways};
 use super::{Failure, Work};
+use crate::pulled::Access;
 use crate::spec::security::ImageUser;
 use crate::tools::part;
 
@@ -73,8 +74,7 @@ pub(crate) async fn obtain(
     let usual = if moves { "Always" } else { "IfNotPresent" };
     let is_whole = reference.digest.is_some() || reference.tag.is_some();
     let tagged = if is_whole { image.to_owned() } else { format!("{image}:latest") };
-    let wanted =
-        Wanted { work, container: name, image, tagged, reference, policy: policy.unwrap_or(usual) };
+    let wanted = Wanted { work, container: name, image, tagged, reference, policy: policy.unwrap_or(usual) };
     if wanted.policy != "Always"
         && let Some(found) = wanted.present().await?
     {
@@ -106,7 +106,7 @@ impl Wanted<'_> {
             }
         };
         let Some(found) = found else { return Ok(None) };
-        if !self.may_have(&found.id).await? {
+        if !self.may_have(&found).await? {
             return Ok(None);
         }
         let message =
@@ -116,12 +116,14 @@ impl Wanted<'_> {
     }
 
     /// What was fetched with a pod's own credentials is only for those who have them too.
-    async fn may_have(&self, id: &str) -> Result<bool, Failure> {
-        if self.work.tools.pulled.is_open(id) {
-            return Ok(true);
+    async fn may_have(&self, image: &Image) -> Result<bool, Failure> {
+        match self.work.tools.pulled.access(image, &self.reference.repository()) {
+            Access::Everybody => Ok(true),
+            Access::Owners(owners) => {
+                let ways = ways(self.work, &self.reference).await?;
+                Ok(ways.iter().filter_map(|way| way.owner.as_ref()).any(|mine| owners.contains(mine)))
+            }
         }
-        let ways = ways(self.work, &self.reference).await?;
-        Ok(ways.iter().any(|way| self.work.tools.pulled.is_known(id, way.owner.as_deref())))
     }
 
     async fn pull(&self) -> Result<Present, Failure> {
@@ -148,7 +150,7 @@ impl Wanted<'_> {
         let Some(found) = found else {
             return Err(Failure::of("ErrImagePull", format!("{image} was pulled and is not there")));
         };
-        tools.pulled.note(&found.id, owner);
+        tools.pulled.note(&found.id, &self.reference.repository(), owner);
         drop(turn);
         tools.board.write(|notes| notes.images = notes.images.wrapping_add(1));
         let message = format!(

@@ -95,6 +95,9 @@ pub(super) struct CreateLease {
 pub(super) struct Delete {
     #[prost(string, tag = "1")]
     pub(super) name: String,
+    /// Whether to answer only when everything is gone.
+    #[prost(bool, tag = "2")]
+    pub(super) wait: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]

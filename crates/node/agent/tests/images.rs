@@ -1,0 +1,129 @@
+//! Images from a real registry on loopback into a real containerd: by policy, with and without credentials, by a mirror.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests end where something is wrong"
+)]
+
+#[path = "images/registry.rs"]
+mod registry;
+#[path = "support/scene.rs"]
+mod scene;
+
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::{Event, Node, Pod, Secret};
+use kedge_agent::{Agent, Settings};
+use kedge_testkit::admin;
+use kube::api::{ListParams, PostParams};
+use registry::Registry;
+use scene::{PATIENCE, Scene, phase};
+use serde_json::json;
+
+fn waits(reason: &'static str) -> impl Fn(&Pod) -> bool {
+    move |pod| {
+        let statuses = pod.status.as_ref().and_then(|status| status.container_statuses.clone());
+        let state = statuses.and_then(|all| all.first()?.state.clone()).unwrap_or_default();
+        state.waiting.and_then(|waiting| waiting.reason).as_deref() == Some(reason)
+    }
+}
+
+async fn make(scene: &Scene, name: &str, image: &str, policy: &str, secret: Option<&str>) {
+    let secrets: Vec<_> = secret.into_iter().map(|name| json!({"name": name})).collect();
+    let container = json!({"name": "c", "image": image, "imagePullPolicy": policy});
+    scene.make(name, json!({"imagePullSecrets": secrets, "containers": [container]})).await;
+}
+
+/// Waits for an event about a pod whose message has this in it.
+async fn told(scene: &Scene, pod: &str, reason: &str, text: &str) {
+    let events = kube::Api::<Event>::namespaced(scene.api.client(admin("somebody")), "default");
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let all = events.list(&ListParams::default()).await.unwrap().items;
+        let mine: Vec<_> = all
+            .iter()
+            .filter(|event| event.involved_object.name.as_deref() == Some(pod))
+            .map(|event| (event.reason.clone().unwrap_or_default(), event.message.clone().unwrap_or_default()))
+            .collect();
+        if mine.iter().any(|(why, message)| why == reason && message.contains(text)) {
+            return;
+        }
+        assert!(Instant::now() < end, "{pod}: no {reason} with {text:?} in {mine:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn images_come_from_where_they_may() {
+    let registry = Registry::start().await;
+    let mut scene = Scene::new().await;
+    scene.kill_agent().await;
+    let file = scene.folder.path().join("registries.yaml");
+    let endpoint = format!("http://127.0.0.1:{}", registry.port);
+    let text = format!(
+        "mirrors: {{mirrored.example: {{endpoint: [\"{endpoint}\"]}}}}\n\
+         configs: {{\"127.0.0.1:{}\": {{auth: {{username: me, password: wrong}}}}}}\n",
+        registry.port
+    );
+    std::fs::write(&file, text).unwrap();
+    let settings = Settings { registries: Some(file), ..Settings::new("here", scene.folder.path()) };
+    let client = scene.api.client(admin("system:node:here"));
+    let agent = Agent::start(settings, client, scene.clock.clone()).await.unwrap();
+    scene.agent = Some(tokio::spawn(agent.run()));
+    let secrets = kube::Api::<Secret>::namespaced(scene.api.client(admin("somebody")), "default");
+    let auths = json!({"auths": {registry.name(""): {"username": "me", "password": "secret"}}}).to_string();
+    let secret = json!({
+        "metadata": {"name": "key"}, "type": "kubernetes.io/dockerconfigjson",
+        "stringData": {".dockerconfigjson": auths},
+    });
+    secrets.create(&PostParams::default(), &serde_json::from_value(secret).unwrap()).await.unwrap();
+
+    // Two at once fetch it once.
+    make(&scene, "open", &registry.name("open/app:1"), "IfNotPresent", None).await;
+    make(&scene, "beside", &registry.name("open/app:1"), "IfNotPresent", None).await;
+    make(&scene, "closed", &registry.name("closed/app:1"), "Always", Some("key")).await;
+    make(&scene, "keyless", &registry.name("closed/other:1"), "IfNotPresent", None).await;
+    make(&scene, "absent", &registry.name("none/app:1"), "IfNotPresent", Some("no-such-key")).await;
+    make(&scene, "mirrored", "mirrored.example/open/app", "Always", None).await;
+    make(&scene, "wrong", "Not A Name", "IfNotPresent", None).await;
+    for name in ["open", "beside", "closed", "mirrored"] {
+        scene.until("it runs", name, |pod| phase(pod) == "Running").await;
+    }
+    told(&scene, "open", "Pulling", "Pulling image").await;
+    told(&scene, "closed", "Pulled", "Successfully pulled image").await;
+    told(&scene, "closed", "Pulled", "including waiting). Image size:").await;
+    told(&scene, "absent", "FailedToRetrieveImagePullSecret", "(no-such-key)").await;
+    told(&scene, "absent", "Failed", "Error: ErrImagePull").await;
+    told(&scene, "wrong", "InspectFailed", "invalid reference format").await;
+    scene.until("it waits", "keyless", waits("ImagePullBackOff")).await;
+    scene.until("it waits", "absent", waits("ImagePullBackOff")).await;
+    scene.until("it waits", "wrong", waits("InvalidImageName")).await;
+
+    // What came with somebody's key is here, but not for everybody.
+    make(&scene, "without", &registry.name("closed/app:1"), "Never", None).await;
+    make(&scene, "with", &registry.name("closed/app:1"), "Never", Some("key")).await;
+    scene.until("it may not", "without", waits("ErrImageNeverPull")).await;
+    scene.until("it runs", "with", |pod| phase(pod) == "Running").await;
+    told(&scene, "with", "Pulled", "already present on machine and can be accessed by the pod").await;
+
+    // The node tells of what it has.
+    let nodes = kube::Api::<Node>::all(scene.api.client(admin("somebody")));
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let node = nodes.get("here").await.unwrap();
+        let images = node.status.and_then(|status| status.images).unwrap_or_default();
+        let names: Vec<String> = images.into_iter().flat_map(|image| image.names.unwrap_or_default()).collect();
+        if names.contains(&registry.name("open/app:1")) {
+            break;
+        }
+        assert!(Instant::now() < end, "the node has {names:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    for name in
+        ["open", "beside", "closed", "keyless", "absent", "mirrored", "wrong", "without", "with"]
+    {
+        scene.delete(name).await;
+    }
+    scene.end().await;
+}

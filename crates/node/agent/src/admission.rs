@@ -36,7 +36,8 @@ pub(crate) fn judge(pod: &Pod, ground: &Ground<'_>) -> Result<(), Verdict> {
         return refused(reason, message);
     }
     let spec = pod.spec.clone().unwrap_or_default();
-    let failed = |predicate: &str, what: &str| refused(predicate, format!("Predicate {predicate} failed: {what}"));
+    let failed =
+        |predicate: &str, what: &str| refused(predicate, format!("Predicate {predicate} failed: {what}"));
     if let Some(node) = ground.node {
         if !is_wanted(&spec, node) {
             return failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector");
@@ -88,7 +89,10 @@ fn foreign(pod: &Pod, node: Option<&Node>) -> Option<(&'static str, String)> {
     }
     let spec = pod.spec.as_ref()?;
     if spec.os.as_ref().is_some_and(|os| os.name != "linux") {
-        return Some(("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS".to_owned()));
+        return Some((
+            "PodOSNotSupported",
+            "Failed to admit pod as the OS field doesn't match node OS".to_owned(),
+        ));
     }
     let policy = spec.security_context.as_ref().and_then(|own| own.supplemental_groups_policy.as_deref());
     let features = node.and_then(|node| node.status.as_ref()?.features.as_ref());

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use k8s_openapi::api::core::v1::Pod;
 use kedge_kinds::Quantity;
@@ -31,6 +33,8 @@ pub(crate) struct Cgroups {
     driver: Driver,
     node: String,
     most_processes: Option<u64>,
+    /// What was last said that burstable pods ask for, in thousandths of a core.
+    weighed: Arc<AtomicI64>,
 }
 
 impl Cgroups {
@@ -44,12 +48,22 @@ impl Cgroups {
         let groups = Groups::new(Layout::here()?);
         // Whoever clears up after us finds out what was ours.
         let record = data.join(RECORD);
-        let this = Self { groups, driver, node: name(node, data), most_processes };
+        let this = Self {
+            groups,
+            driver,
+            node: name(node, data),
+            most_processes,
+            weighed: Arc::new(AtomicI64::new(-1)),
+        };
         let open = Limits::default();
         this.groups.make(&this.path(&[]), &open)?;
         this.groups.make(&this.path(&[BURSTABLE]), &open)?;
         this.groups.make(&this.path(&[BEST_EFFORT]), &shares(0))?;
-        std::fs::write(&record, this.pods()).map_err(|source| UsageError::Io { what: "write", path: record, source })?;
+        std::fs::write(&record, this.pods()).map_err(|source| UsageError::Io {
+            what: "write",
+            path: record,
+            source,
+        })?;
         Ok(this)
     }
 
@@ -97,10 +111,19 @@ impl Cgroups {
     }
 
     /// Gives those of a class together what they ask for together.
-    pub(crate) fn weigh<'a>(&self, pods: impl Iterator<Item = &'a Pod>) -> Result<(), UsageError> {
+    pub(crate) fn weigh<'a>(&self, pods: impl Iterator<Item = &'a Pod>) {
         let burstable = pods.filter(|pod| Qos::of(pod) == Qos::Burstable);
-        let asked = burstable.map(|pod| resources::requests(pod).get("cpu").map_or(0, Quantity::milli_value)).sum();
-        self.groups.limit(&self.path(&[BURSTABLE]), &shares(asked))
+        let asked: i64 =
+            burstable.map(|pod| resources::requests(pod).get("cpu").map_or(0, Quantity::milli_value)).sum();
+        if self.weighed.swap(asked, Ordering::Relaxed) == asked {
+            return;
+        }
+        if let Err(error) = self.groups.limit(&self.path(&[BURSTABLE]), &shares(asked)) {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "cannot weigh the cgroup of burstable pods"
+            );
+        }
     }
 
     /// Removes what is left of a pod, whatever class it was. What cannot be removed is tried again at the next start.
@@ -109,7 +132,11 @@ impl Cgroups {
         // The last process of a cgroup may take a moment to be gone.
         let removed = tokio::task::spawn_blocking(move || this.remove_now(&owned)).await;
         if let Ok(Err(error)) = removed {
-            tracing::warn!(error = &error as &dyn std::error::Error, uid, "cannot remove the cgroup of a pod");
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                uid,
+                "cannot remove the cgroup of a pod"
+            );
         }
     }
 
@@ -177,8 +204,7 @@ pub(crate) fn clear(data: &Path) -> Result<(), UsageError> {
 pub(crate) fn prepare(tools: &Tools, pod: &Pod) -> Result<(), PrepareError> {
     supported(pod)?;
     tools.cgroups.make(pod)?;
-    let others = tools.roster.all();
-    tools.cgroups.weigh(others.iter().map(|seen| &*seen.pod))?;
+    tools.cgroups.weigh(tools.roster.all().iter().map(|seen| &*seen.pod));
     Ok(())
 }
 

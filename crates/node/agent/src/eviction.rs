@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 
 pub(crate) use self::keeper::Keeper;
-pub use self::threshold::{ThresholdError, Thresholds};
 use self::threshold::{Signal, Threshold};
+pub use self::threshold::{ThresholdError, Thresholds};
 
 /// How much there is of something, and how much of it is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

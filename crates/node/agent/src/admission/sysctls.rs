@@ -38,9 +38,18 @@ fn namespace(sysctl: &str) -> Option<Namespace> {
 pub(crate) fn dotted(name: &str) -> String {
     let first = name.find(['.', '/']).and_then(|at| name.as_bytes().get(at));
     match first {
-        Some(b'/') => {
-            name.chars().map(|letter| if letter == '/' { '.' } else if letter == '.' { '/' } else { letter }).collect()
-        }
+        Some(b'/') => name
+            .chars()
+            .map(|letter| {
+                if letter == '/' {
+                    '.'
+                } else if letter == '.' {
+                    '/'
+                } else {
+                    letter
+                }
+            })
+            .collect(),
         _ => name.to_owned(),
     }
 }

@@ -69,9 +69,7 @@ fn a_node_takes_what_is_meant_for_it() {
 
 #[test]
 fn only_settings_of_its_own() {
-    let refused = |name: &str, why: &str| {
-        format!("SysctlForbidden: forbidden sysctl: {name:?} {why}")
-    };
+    let refused = |name: &str, why: &str| format!("SysctlForbidden: forbidden sysctl: {name:?} {why}");
     let net = "net.ipv4.tcp_syncookies";
     for (case, spec, expected) in [
         ("safe", sysctl("kernel.shm_rmid_forced"), None),
@@ -98,11 +96,36 @@ fn a_node_under_pressure_takes_little() {
     let evicted = |what: &str| format!("Evicted: The node had condition: [{what}]. ");
     let empty = json!({"containers": []});
     for (case, spec, pressures, expected) in [
-        ("no need", with(empty.clone(), "tolerations", off.clone()), &["MemoryPressure"][..], evicted("MemoryPressure")),
-        ("it minds nothing", with(empty.clone(), "tolerations", all.clone()), &["MemoryPressure"], "fine".to_owned()),
-        ("it asks for it", with(asks(json!({"memory": "1Mi"})), "tolerations", off.clone()), &["MemoryPressure"], "fine".to_owned()),
-        ("no disk", with(asks(json!({"memory": "1Mi"})), "tolerations", all.clone()), &["DiskPressure"], evicted("DiskPressure")),
-        ("critical", with(with(empty, "tolerations", all), "priority", json!(2_000_000_000)), &["DiskPressure"], "fine".to_owned()),
+        (
+            "no need",
+            with(empty.clone(), "tolerations", off.clone()),
+            &["MemoryPressure"][..],
+            evicted("MemoryPressure"),
+        ),
+        (
+            "it minds nothing",
+            with(empty.clone(), "tolerations", all.clone()),
+            &["MemoryPressure"],
+            "fine".to_owned(),
+        ),
+        (
+            "it asks for it",
+            with(asks(json!({"memory": "1Mi"})), "tolerations", off.clone()),
+            &["MemoryPressure"],
+            "fine".to_owned(),
+        ),
+        (
+            "no disk",
+            with(asks(json!({"memory": "1Mi"})), "tolerations", all.clone()),
+            &["DiskPressure"],
+            evicted("DiskPressure"),
+        ),
+        (
+            "critical",
+            with(with(empty, "tolerations", all), "priority", json!(2_000_000_000)),
+            &["DiskPressure"],
+            "fine".to_owned(),
+        ),
     ] {
         assert_eq!(verdict(&pod(spec), pressures), expected, "{case}");
     }

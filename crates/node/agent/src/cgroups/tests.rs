@@ -7,7 +7,13 @@ fn pod(class: &str) -> Pod {
 }
 
 fn cgroups(driver: Driver) -> Cgroups {
-    Cgroups { groups: Groups::new(Layout::default()), driver, node: "kedge-n1".to_owned(), most_processes: None }
+    Cgroups {
+        groups: Groups::new(Layout::default()),
+        driver,
+        node: "kedge-n1".to_owned(),
+        most_processes: None,
+        weighed: Arc::default(),
+    }
 }
 
 #[test]
@@ -15,12 +21,7 @@ fn a_pod_has_its_place() {
     for (driver, class, path, parent) in [
         (Driver::Cgroupfs, "Guaranteed", "/kedge-n1/poda-b", "/kedge-n1/poda-b"),
         (Driver::Cgroupfs, "Burstable", "/kedge-n1/burstable/poda-b", "/kedge-n1/burstable/poda-b"),
-        (
-            Driver::Systemd,
-            "Guaranteed",
-            "/kedge_n1.slice/kedge_n1-poda_b.slice",
-            "kedge_n1-poda_b.slice",
-        ),
+        (Driver::Systemd, "Guaranteed", "/kedge_n1.slice/kedge_n1-poda_b.slice", "kedge_n1-poda_b.slice"),
         (
             Driver::Systemd,
             "BestEffort",

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use kedge_engine::{Note, Severity, Target};
+use kedge_usage::Disk;
 
 use super::rank::{Candidate, rank};
 use super::threshold::{Signal, Threshold};
@@ -64,6 +65,7 @@ impl Keeper {
             notes.pressure.disk = is("DiskPressure");
             notes.pressure.pids = is("PIDPressure");
         });
+        self.tools.cgroups.weigh(self.tools.roster.all().iter().map(|seen| &*seen.pod));
         let pods: Vec<Seen> = self.tools.roster.all().into_iter().filter(Seen::is_active).collect();
         if self.beyond_limits(&pods).await {
             return true;
@@ -105,7 +107,9 @@ impl Keeper {
         let own_images = !self.shares_disk();
         let ranked = rank(candidates.collect(), threshold.signal, own_images);
         for candidate in ranked {
-            let Some(found) = pods.iter().find(|seen| std::ptr::eq(&*seen.pod, candidate.pod)) else { continue };
+            let Some(found) = pods.iter().find(|seen| std::ptr::eq(&*seen.pod, candidate.pod)) else {
+                continue;
+            };
             let why = message::low(threshold, seen, candidate.pod, candidate.used);
             let spec = candidate.pod.spec.as_ref();
             let asked = spec.and_then(|spec| spec.termination_grace_period_seconds).unwrap_or(30);
@@ -115,7 +119,10 @@ impl Keeper {
                 return true;
             }
         }
-        tracing::warn!("the node is low on {}, and there is no pod that could go", threshold.signal.resource());
+        tracing::warn!(
+            "the node is low on {}, and there is no pod that could go",
+            threshold.signal.resource()
+        );
         false
     }
 
@@ -183,7 +190,8 @@ impl Keeper {
 
 fn observations(node: &NodeUse) -> Observations {
     let signed = |amount: u64| i64::try_from(amount).unwrap_or(i64::MAX);
-    let of = |available: u64, capacity: u64| Observed { available: signed(available), capacity: signed(capacity) };
+    let of =
+        |available: u64, capacity: u64| Observed { available: signed(available), capacity: signed(capacity) };
     let working_set = node.used.sample.memory.map_or(0, |memory| memory.working_set);
     let mut all = Observations::new();
     let mut add = |signal, observed: Observed| {
@@ -193,9 +201,11 @@ fn observations(node: &NodeUse) -> Observations {
         }
     };
     add(Signal::Memory, of(node.memory.saturating_sub(working_set), node.memory));
-    add(Signal::NodeDisk, of(node.disk.available, node.disk.capacity));
+    // A part of a disk may be set aside for others; a share of what there is, is one of what can be had.
+    let usable = |disk: &Disk| of(disk.available, disk.used.saturating_add(disk.available));
+    add(Signal::NodeDisk, usable(&node.disk));
     add(Signal::NodeInodes, of(node.disk.inodes_free, node.disk.inodes));
-    add(Signal::ImageDisk, of(node.images.available, node.images.capacity));
+    add(Signal::ImageDisk, usable(&node.images));
     add(Signal::ImageInodes, of(node.images.inodes_free, node.images.inodes));
     add(Signal::Processes, of(node.counts.most.saturating_sub(node.counts.now), node.counts.most));
     all

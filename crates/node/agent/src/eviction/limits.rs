@@ -9,9 +9,9 @@ use crate::usage::PodUse;
 /// Whether anything limits what a pod may store; only then it is worth measuring.
 pub(super) fn any(pod: &Pod) -> bool {
     let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
-    let limited = volumes.into_iter().any(|volume| {
-        volume.empty_dir.as_ref().is_some_and(|empty| empty.size_limit.is_some())
-    });
+    let limited = volumes
+        .into_iter()
+        .any(|volume| volume.empty_dir.as_ref().is_some_and(|empty| empty.size_limit.is_some()));
     limited || resources::limits(pod).contains_key("ephemeral-storage")
 }
 
@@ -28,13 +28,18 @@ pub(super) fn exceeded(pod: &Pod, used: &PodUse) -> Option<String> {
         if let (Some(limit), Some(stored)) = (limit, stored)
             && is_over(stored.stored.bytes, &limit)
         {
-            return Some(format!("Usage of EmptyDir volume {:?} exceeds the limit \"{limit}\". ", volume.name));
+            return Some(format!(
+                "Usage of EmptyDir volume {:?} exceeds the limit \"{limit}\". ",
+                volume.name
+            ));
         }
     }
     if let Some(limit) = resources::limits(pod).get("ephemeral-storage")
         && is_over(used.stored(true, true).bytes, limit)
     {
-        return Some(format!("Pod ephemeral local storage usage exceeds the total limit of containers {limit}. "));
+        return Some(format!(
+            "Pod ephemeral local storage usage exceeds the total limit of containers {limit}. "
+        ));
     }
     spec.containers.iter().find_map(|container| {
         let limits = container.resources.as_ref()?.limits.as_ref();

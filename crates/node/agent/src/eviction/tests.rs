@@ -49,12 +49,19 @@ fn a_shortage_is_seen_and_stays_known_for_a_while() {
     for (case, seconds, observations, pressures, urgent) in [
         ("plenty", 0, seen(Signal::Memory, 100, 1000), &[][..], ""),
         ("too little", 10, seen(Signal::Memory, 99, 1000), &["MemoryPressure"], "memory"),
-        ("a part of what there is", 20, seen(Signal::NodeDisk, 99, 1000), &["DiskPressure", "MemoryPressure"], "ephemeral-storage"),
+        (
+            "a part of what there is",
+            20,
+            seen(Signal::NodeDisk, 99, 1000),
+            &["DiskPressure", "MemoryPressure"],
+            "ephemeral-storage",
+        ),
         ("enough again", 30, seen(Signal::NodeDisk, 100, 1000), &["DiskPressure", "MemoryPressure"], ""),
         ("long enough", 310, seen(Signal::NodeDisk, 100, 1000), &["DiskPressure"], ""),
         ("for both", 320, seen(Signal::NodeDisk, 100, 1000), &[], ""),
     ] {
-        let (found, new) = eviction.judge(&observations, &history, noon() + SignedDuration::from_secs(seconds));
+        let (found, new) =
+            eviction.judge(&observations, &history, noon() + SignedDuration::from_secs(seconds));
         history = new;
         assert_eq!(found.pressures, pressures, "{case}");
         let resource = found.urgent.first().map(|threshold| threshold.signal.resource());
@@ -69,7 +76,8 @@ fn memory_comes_before_the_disk() {
         (Signal::Memory, Observed { available: 0, capacity: 10 }),
     ]
     .into();
-    let (found, _) = eviction("nodefs.available<1,memory.available<1").judge(&both, &History::default(), noon());
+    let (found, _) =
+        eviction("nodefs.available<1,memory.available<1").judge(&both, &History::default(), noon());
     assert_eq!(found.urgent[0].signal, Signal::Memory);
     assert_eq!(found.urgent.len(), 2);
 }
@@ -120,7 +128,8 @@ fn what_is_said_names_the_amounts() {
     let thresholds: Thresholds = "memory.available<1Gi".parse().unwrap();
     let threshold = thresholds.iter().next().unwrap();
     let pod = pod("p", 0, json!({"memory": "1Mi"}));
-    let said = message::low(threshold, &seen(Signal::Memory, 512 << 20, 4 << 30), &pod, Some(&uses(2 << 20, 0, 1)));
+    let said =
+        message::low(threshold, &seen(Signal::Memory, 512 << 20, 4 << 30), &pod, Some(&uses(2 << 20, 0, 1)));
     assert_eq!(
         said,
         "The node was low on resource: memory. Threshold quantity: 1Gi, available: 512Mi. Container c was using 2Mi, \
@@ -133,16 +142,24 @@ fn a_pod_keeps_no_more_than_it_may() {
     let volume = json!([{"name": "v", "emptyDir": {"sizeLimit": "1Mi"}}]);
     let limited = json!({"name": "c", "resources": {"limits": {"ephemeral-storage": "1Mi"}}});
     let of = |volumes: &Value, container: &Value| -> Pod {
-        serde_json::from_value(json!({"metadata": {"name": "p"}, "spec": {"volumes": volumes, "containers": [container]}}))
-            .unwrap()
+        serde_json::from_value(
+            json!({"metadata": {"name": "p"}, "spec": {"volumes": volumes, "containers": [container]}}),
+        )
+        .unwrap()
     };
     let plain = json!({"name": "c"});
     let mut full = uses(0, 0, 1);
     let stored = Stored { bytes: 2 << 20, inodes: 1 };
-    full.volumes = vec![VolumeUse { name: "v".to_owned(), stored, is_ephemeral: true, ..VolumeUse::default() }];
+    full.volumes =
+        vec![VolumeUse { name: "v".to_owned(), stored, is_ephemeral: true, ..VolumeUse::default() }];
     for (case, pod, used, expected) in [
         ("room", of(&volume, &plain), &uses(0, 9 << 20, 1), None),
-        ("a volume", of(&volume, &plain), &full, Some("Usage of EmptyDir volume \"v\" exceeds the limit \"1Mi\". ")),
+        (
+            "a volume",
+            of(&volume, &plain),
+            &full,
+            Some("Usage of EmptyDir volume \"v\" exceeds the limit \"1Mi\". "),
+        ),
         (
             "the pod",
             of(&json!([{"name": "v", "emptyDir": {}}]), &limited),

@@ -29,8 +29,7 @@ const SIGNALS: [(&str, Signal); 6] = [
     ("pid.available", Signal::Processes),
 ];
 
-const USUAL: &str =
-    "memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<15%,imagefs.inodesFree<5%";
+const USUAL: &str = "memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<15%,imagefs.inodesFree<5%";
 
 impl Signal {
     pub(crate) fn name(self) -> &'static str {
@@ -162,12 +161,18 @@ fn threshold(text: &str) -> Result<Option<Threshold>, ThresholdError> {
         Some("0" | "100") => return Ok(None),
         Some(percent) => match percent.parse::<f64>() {
             #[expect(clippy::cast_possible_truncation, reason = "it is at most a hundred thousand")]
-            Ok(percent) if (0.0..=100.0).contains(&percent) => Least::Share((percent * 1000.0).round() as i64),
+            Ok(percent) if (0.0..=100.0).contains(&percent) => {
+                Least::Share((percent * 1000.0).round() as i64)
+            }
             _ => return Err(ThresholdError::Share { signal: signal_, amount: amount_ }),
         },
         None => {
             let read = amount.parse::<Quantity>();
-            let read = read.map_err(|source| ThresholdError::Amount { signal: signal_.clone(), amount: amount_.clone(), source })?;
+            let read = read.map_err(|source| ThresholdError::Amount {
+                signal: signal_.clone(),
+                amount: amount_.clone(),
+                source,
+            })?;
             if read.is_negative() || read.is_zero() {
                 return Err(ThresholdError::Negative { signal: signal_, amount: amount_ });
             }

@@ -18,26 +18,39 @@ type OfMemory = fn(&MemoryUse) -> Option<f64>;
 type OfNetwork = fn(&Interface) -> u64;
 
 const CPU: [(&str, &str, OfCpu); 5] = [
-    ("container_cpu_user_seconds_total", "Cumulative user cpu time consumed in seconds.", |cpu| seconds(cpu.user)),
-    ("container_cpu_system_seconds_total", "Cumulative system cpu time consumed in seconds.", |cpu| seconds(cpu.system)),
-    ("container_cpu_cfs_periods_total", "Number of elapsed enforcement period intervals.", |cpu| number(cpu.periods)),
+    ("container_cpu_user_seconds_total", "Cumulative user cpu time consumed in seconds.", |cpu| {
+        seconds(cpu.user)
+    }),
+    ("container_cpu_system_seconds_total", "Cumulative system cpu time consumed in seconds.", |cpu| {
+        seconds(cpu.system)
+    }),
+    ("container_cpu_cfs_periods_total", "Number of elapsed enforcement period intervals.", |cpu| {
+        number(cpu.periods)
+    }),
     ("container_cpu_cfs_throttled_periods_total", "Number of throttled period intervals.", |cpu| {
         number(cpu.throttled_periods)
     }),
-    ("container_cpu_cfs_throttled_seconds_total", "Total time duration the container has been throttled.", |cpu| {
-        seconds(cpu.throttled)
-    }),
+    (
+        "container_cpu_cfs_throttled_seconds_total",
+        "Total time duration the container has been throttled.",
+        |cpu| seconds(cpu.throttled),
+    ),
 ];
 
 const MEMORY: [(&str, &str, &str, OfMemory); 9] = [
-    ("container_memory_usage_bytes", "gauge", "Current memory usage in bytes, including all memory.", |memory| {
-        Some(number(memory.usage))
-    }),
+    (
+        "container_memory_usage_bytes",
+        "gauge",
+        "Current memory usage in bytes, including all memory.",
+        |memory| Some(number(memory.usage)),
+    ),
     ("container_memory_working_set_bytes", "gauge", "Current working set in bytes.", |memory| {
         Some(number(memory.working_set))
     }),
     ("container_memory_rss", "gauge", "Size of RSS in bytes.", |memory| Some(number(memory.rss))),
-    ("container_memory_cache", "gauge", "Number of bytes of page cache memory.", |memory| Some(number(memory.cache))),
+    ("container_memory_cache", "gauge", "Number of bytes of page cache memory.", |memory| {
+        Some(number(memory.cache))
+    }),
     ("container_memory_mapped_file", "gauge", "Size of memory mapped files in bytes.", |memory| {
         Some(number(memory.mapped))
     }),
@@ -48,30 +61,43 @@ const MEMORY: [(&str, &str, &str, OfMemory); 9] = [
     ("container_memory_failcnt", "counter", "Number of memory usage hits limits.", |memory| {
         Some(number(memory.failures))
     }),
-    ("container_oom_events_total", "counter", "Count of out of memory events observed for the container.", |memory| {
-        Some(number(memory.killed))
-    }),
+    (
+        "container_oom_events_total",
+        "counter",
+        "Count of out of memory events observed for the container.",
+        |memory| Some(number(memory.killed)),
+    ),
 ];
 
 const NETWORK: [(&str, &str, OfNetwork); 8] = [
-    ("container_network_receive_bytes_total", "Cumulative count of bytes received.", |found| found.received.bytes),
+    ("container_network_receive_bytes_total", "Cumulative count of bytes received.", |found| {
+        found.received.bytes
+    }),
     ("container_network_receive_packets_total", "Cumulative count of packets received.", |found| {
         found.received.packets
     }),
     ("container_network_receive_errors_total", "Cumulative count of errors while receiving.", |found| {
         found.received.errors
     }),
-    ("container_network_receive_packets_dropped_total", "Cumulative count of packets dropped while receiving.", |found| {
-        found.received.dropped
+    (
+        "container_network_receive_packets_dropped_total",
+        "Cumulative count of packets dropped while receiving.",
+        |found| found.received.dropped,
+    ),
+    ("container_network_transmit_bytes_total", "Cumulative count of bytes transmitted.", |found| {
+        found.sent.bytes
     }),
-    ("container_network_transmit_bytes_total", "Cumulative count of bytes transmitted.", |found| found.sent.bytes),
-    ("container_network_transmit_packets_total", "Cumulative count of packets transmitted.", |found| found.sent.packets),
+    ("container_network_transmit_packets_total", "Cumulative count of packets transmitted.", |found| {
+        found.sent.packets
+    }),
     ("container_network_transmit_errors_total", "Cumulative count of errors while transmitting.", |found| {
         found.sent.errors
     }),
-    ("container_network_transmit_packets_dropped_total", "Cumulative count of packets dropped while transmitting.", |found| {
-        found.sent.dropped
-    }),
+    (
+        "container_network_transmit_packets_dropped_total",
+        "Cumulative count of packets dropped while transmitting.",
+        |found| found.sent.dropped,
+    ),
 ];
 
 pub(super) fn write(measured: &Measured) -> String {
@@ -110,9 +136,11 @@ pub(super) fn write(measured: &Measured) -> String {
         ("container_threads", "Number of threads running inside the container.", &|row| {
             row.used.sample.threads.map(number)
         }),
-        ("container_start_time_seconds", "Start time of the container since unix epoch in seconds.", &|row| {
-            Some(row.since)
-        }),
+        (
+            "container_start_time_seconds",
+            "Start time of the container since unix epoch in seconds.",
+            &|row| Some(row.since),
+        ),
         ("container_last_seen", "Last time a container was seen by the exporter.", &|_| Some(last_seen)),
     ];
     for (name, help, read) in rest {
@@ -122,7 +150,11 @@ pub(super) fn write(measured: &Measured) -> String {
             text.line(name, &row.labels, value, at);
         }
     }
-    text.family("container_fs_usage_bytes", "gauge", "Number of bytes that are consumed by the container on this filesystem.");
+    text.family(
+        "container_fs_usage_bytes",
+        "gauge",
+        "Number of bytes that are consumed by the container on this filesystem.",
+    );
     for pod in &measured.pods {
         for container in &pod.containers {
             let Some(root) = container.root else { continue };
@@ -134,7 +166,8 @@ pub(super) fn write(measured: &Measured) -> String {
         text.family(name, "counter", help);
         for pod in &measured.pods {
             for found in &pod.network {
-                let labels = [&labels("", &pod.path, "", "", pod)[..], &[("interface", &*found.name)]].concat();
+                let labels =
+                    [&labels("", &pod.path, "", "", pod)[..], &[("interface", &*found.name)]].concat();
                 text.line(name, &labels, number(read(found)), at);
             }
         }
@@ -149,7 +182,14 @@ pub(super) fn write(measured: &Measured) -> String {
 
 fn rows(measured: &Measured) -> Vec<Row<'_>> {
     let node = Row {
-        labels: vec![("container", ""), ("id", "/"), ("image", ""), ("name", ""), ("namespace", ""), ("pod", "")],
+        labels: vec![
+            ("container", ""),
+            ("id", "/"),
+            ("image", ""),
+            ("name", ""),
+            ("namespace", ""),
+            ("pod", ""),
+        ],
         used: &measured.node.used,
         since: measured.node.since.map_or(0.0, super::resource::unix),
         shares: None,

@@ -55,14 +55,22 @@ impl Meter {
             text.line("kubelet_evictions", &[("eviction_signal", signal)], number(evicted), None);
         }
         if let Some(own) = own() {
-            text.family("process_cpu_seconds_total", "counter", "Total user and system CPU time spent in seconds.");
+            text.family(
+                "process_cpu_seconds_total",
+                "counter",
+                "Total user and system CPU time spent in seconds.",
+            );
             text.line("process_cpu_seconds_total", &[], number(own.ticks) / 100.0, None);
             text.family("process_resident_memory_bytes", "gauge", "Resident memory size in bytes.");
             text.line("process_resident_memory_bytes", &[], number(own.pages * PAGE), None);
             text.family("process_open_fds", "gauge", "Number of open file descriptors.");
             text.line("process_open_fds", &[], count(own.files), None);
             if let Some(since) = own.since {
-                text.family("process_start_time_seconds", "gauge", "Start time of the process since unix epoch in seconds.");
+                text.family(
+                    "process_start_time_seconds",
+                    "gauge",
+                    "Start time of the process since unix epoch in seconds.",
+                );
                 text.line("process_start_time_seconds", &[], resource::unix(since), None);
             }
         }

@@ -40,7 +40,14 @@ pub(crate) enum Depth {
 
 impl Meter {
     pub(crate) fn new(tools: Arc<Tools>, images: PathBuf) -> Self {
-        Self { tools, images, rates: Mutex::default(), folders: Mutex::default(), evictions: Mutex::default(), layers: Default::default() }
+        Self {
+            tools,
+            images,
+            rates: Mutex::default(),
+            folders: Mutex::default(),
+            evictions: Mutex::default(),
+            layers: Default::default(),
+        }
     }
 
     pub(crate) fn images(&self) -> &Path {
@@ -107,8 +114,10 @@ impl Meter {
             return (known.0.clone(), known.1);
         }
         let value = |value: Option<kedge_runtime::wire::UInt64Value>| value.map_or(0, |value| value.value);
-        let (stats, images) =
-            tokio::join!(self.tools.runtime.stats(Default::default()), self.tools.runtime.image_filesystems());
+        let (stats, images) = tokio::join!(
+            self.tools.runtime.stats(Default::default()),
+            self.tools.runtime.image_filesystems()
+        );
         if let Ok(stats) = stats {
             let layers = stats.into_iter().filter_map(|one| {
                 let layer = one.writable_layer?;
@@ -140,7 +149,8 @@ impl Meter {
         if used.sample.memory.is_none() {
             let usage = has.total.saturating_sub(has.free);
             let working_set = usage.saturating_sub(has.inactive_file);
-            used.sample.memory = Some(MemoryUse { usage, working_set, rss: has.anonymous, ..MemoryUse::default() });
+            used.sample.memory =
+                Some(MemoryUse { usage, working_set, rss: has.anonymous, ..MemoryUse::default() });
         }
         let parts = [("pods", self.tools.cgroups.pods())];
         let parts = parts.into_iter().filter_map(|(name, path)| Some((name, self.used(&path, at)?)));
@@ -202,7 +212,8 @@ impl Meter {
 
     fn container(&self, pod: &Pod, made: &Made, at: Timestamp) -> ContainerUse {
         let path = self.tools.cgroups.container(pod, &made.id);
-        let listed = pod.spec.iter().flat_map(crate::plan::containers).find(|listed| listed.name == made.name);
+        let listed =
+            pod.spec.iter().flat_map(crate::plan::containers).find(|listed| listed.name == made.name);
         let wanted = listed.and_then(|listed| listed.resources.as_ref());
         let asked = milli(wanted.and_then(|wanted| wanted.requests.as_ref()), "cpu");
         ContainerUse {
@@ -222,14 +233,22 @@ impl Meter {
         let listed = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
         let mut found = Vec::new();
         for volume in listed {
-            let Some(place) = place(&self.tools.folders.pod(uid).join("volumes"), &volume.name) else { continue };
-            let is_ephemeral = volume.empty_dir.as_ref().is_some_and(|empty| empty.medium.as_deref() != Some("Memory"))
-                || volume.config_map.is_some()
-                || volume.secret.is_some()
-                || volume.downward_api.is_some()
-                || volume.projected.is_some();
+            let Some(place) = place(&self.tools.folders.pod(uid).join("volumes"), &volume.name) else {
+                continue;
+            };
+            let is_ephemeral =
+                volume.empty_dir.as_ref().is_some_and(|empty| empty.medium.as_deref() != Some("Memory"))
+                    || volume.config_map.is_some()
+                    || volume.secret.is_some()
+                    || volume.downward_api.is_some()
+                    || volume.projected.is_some();
             let disk = self.disk(&place);
-            found.push(VolumeUse { name: volume.name.clone(), stored: self.stored(&place, at), disk, is_ephemeral });
+            found.push(VolumeUse {
+                name: volume.name.clone(),
+                stored: self.stored(&place, at),
+                disk,
+                is_ephemeral,
+            });
         }
         found
     }

@@ -13,7 +13,12 @@ pub(super) fn write(measured: &Measured) -> String {
     let swap = |used: &Use| used.sample.memory.and_then(|memory| memory.swap).map(number);
     type Read<'a> = &'a dyn Fn(&Use) -> Option<f64>;
     let families: [(&str, &str, &str, Read<'_>); 3] = [
-        ("cpu_usage_seconds_total", "counter", "Cumulative cpu time consumed by the {} in core-seconds", &cpu),
+        (
+            "cpu_usage_seconds_total",
+            "counter",
+            "Cumulative cpu time consumed by the {} in core-seconds",
+            &cpu,
+        ),
         ("memory_working_set_bytes", "gauge", "Current working set of the {} in bytes", &memory),
         ("swap_usage_bytes", "gauge", "Current amount of the {} swap usage in bytes", &swap),
     ];
@@ -25,7 +30,11 @@ pub(super) fn write(measured: &Measured) -> String {
         };
         let of_containers = measured.pods.iter().flat_map(|pod| {
             pod.containers.iter().filter_map(move |container| {
-                let labels = vec![("container", &*container.name), ("namespace", &*pod.namespace), ("pod", &*pod.name)];
+                let labels = vec![
+                    ("container", &*container.name),
+                    ("namespace", &*pod.namespace),
+                    ("pod", &*pod.name),
+                ];
                 Some((labels, read(container.used.as_ref()?)?))
             })
         });
@@ -41,12 +50,17 @@ pub(super) fn write(measured: &Measured) -> String {
     text.family(name, "gauge", "Start time of the container since unix epoch in seconds");
     for pod in &measured.pods {
         for container in &pod.containers {
-            let labels = [("container", &*container.name), ("namespace", &*pod.namespace), ("pod", &*pod.name)];
+            let labels =
+                [("container", &*container.name), ("namespace", &*pod.namespace), ("pod", &*pod.name)];
             let Some(since) = container.since.map(unix) else { continue };
             text.line(name, &labels, since, at);
         }
     }
-    text.family("resource_scrape_error", "gauge", "1 if there was an error while getting container metrics, 0 otherwise");
+    text.family(
+        "resource_scrape_error",
+        "gauge",
+        "1 if there was an error while getting container metrics, 0 otherwise",
+    );
     text.line("resource_scrape_error", &[], 0.0, None);
     text.done()
 }

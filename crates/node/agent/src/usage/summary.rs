@@ -59,7 +59,10 @@ fn of_pod(pod: &PodUse, measured: &Measured, full: bool) -> Value {
         told.extend([
             ("network".to_owned(), network(&pod.network, at)),
             ("volume".to_owned(), json!(volumes)),
-            ("ephemeral-storage".to_owned(), filesystem(&measured.node.disk, Some(pod.stored(true, true)), at)),
+            (
+                "ephemeral-storage".to_owned(),
+                filesystem(&measured.node.disk, Some(pod.stored(true, true)), at),
+            ),
         ]);
     }
     told.retain(|_, value| !value.is_null());

@@ -23,8 +23,11 @@ fn measured() -> Measured {
         logs: Some(Stored { bytes: 5, inodes: 2 }),
         shares: 512,
     };
-    let interface =
-        Interface { name: "eth0".to_owned(), received: Traffic { bytes: 11, ..Traffic::default() }, ..Interface::default() };
+    let interface = Interface {
+        name: "eth0".to_owned(),
+        received: Traffic { bytes: 11, ..Traffic::default() },
+        ..Interface::default()
+    };
     let pod = PodUse {
         name: "p".to_owned(),
         namespace: "n".to_owned(),
@@ -35,10 +38,19 @@ fn measured() -> Measured {
         network: vec![interface],
         processes: Some(3),
         containers: vec![container],
-        volumes: vec![VolumeUse { name: "v".to_owned(), stored: Stored { bytes: 9, inodes: 1 }, ..VolumeUse::default() }],
+        volumes: vec![VolumeUse {
+            name: "v".to_owned(),
+            stored: Stored { bytes: 9, inodes: 1 },
+            ..VolumeUse::default()
+        }],
     };
     let silent = PodUse { name: "gone".to_owned(), ..PodUse::default() };
-    let node = NodeUse { name: "here".to_owned(), used: used(9_000_000_000, 4000), memory: 10_000, ..NodeUse::default() };
+    let node = NodeUse {
+        name: "here".to_owned(),
+        used: used(9_000_000_000, 4000),
+        memory: 10_000,
+        ..NodeUse::default()
+    };
     Measured { at, node, pods: vec![pod, silent] }
 }
 

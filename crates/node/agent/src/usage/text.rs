@@ -15,7 +15,8 @@ impl Text {
     pub(super) fn line(&mut self, name: &str, labels: &[(&str, &str)], value: f64, at: Option<Timestamp>) {
         self.0.push_str(name);
         if !labels.is_empty() {
-            let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escaped(value))).collect();
+            let labels: Vec<String> =
+                labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escaped(value))).collect();
             let _written = write!(self.0, "{{{}}}", labels.join(","));
         }
         let _written = write!(self.0, " {value}");

@@ -34,8 +34,11 @@ pub(crate) fn attach(
 ) -> Result<Attached, NetworkError> {
     let namespace =
         Namespace::open(path).map_err(|source| NetworkError::Namespace { path: path.to_owned(), source })?;
+    let mut socket = Socket::route()?;
+    // Before the records are locked: it may have to lock them itself.
+    let bridge = bridge::ensure(network, &mut socket)?;
     let record = reserve(network, owner, path, doors)?;
-    let attached = connect(network, owner, path, &namespace, &record);
+    let attached = connect(network, owner, (path, &namespace), &record, &mut socket, bridge);
     if attached.is_err() {
         // What went wrong first is what is told.
         let _undone = detach(network, owner);
@@ -49,9 +52,6 @@ fn reserve(
     path: &Path,
     doors: Vec<doors::Door>,
 ) -> Result<Record, NetworkError> {
-    let mut socket = Socket::route()?;
-    // Before the records are locked: it may have to lock them itself.
-    bridge::ensure(network, &mut socket)?;
     let records = Records::lock(&network.records)?;
     if !matches!(records.find(owner), Ok(None)) {
         // A call of which nobody waited for the end, or which did not live to write it down.
@@ -80,16 +80,16 @@ fn reserve(
 fn connect(
     network: &Network,
     owner: &Owner,
-    path: &Path,
-    namespace: &Namespace,
+    (path, namespace): (&Path, &Namespace),
     record: &Record,
+    socket: &mut Socket,
+    bridge: u32,
 ) -> Result<Attached, NetworkError> {
-    let mut socket = Socket::route()?;
     let wire = owner.wire(&network.bridge);
     let mac = record.addresses.first().copied().map(mac_of).unwrap_or_default();
     let made = Wire {
         here: &wire,
-        bridge: socket.link(&network.bridge)?.index,
+        bridge,
         there: &owner.link,
         namespace,
         mac,

@@ -65,9 +65,7 @@ impl Nodes {
                 _ => no("can only get/update/patch this type"),
             },
             ("", "persistentvolumeclaims") => self.get(place, || self.used(Thing::Claim, place)),
-            ("", "persistentvolumes") => {
-                self.get(place, || place.related(self.graph.read().volume_is_used(place.name, place.node)))
-            }
+            ("", "persistentvolumes") => self.volume(place),
             ("resource.k8s.io", "resourceclaims") => {
                 self.get(place, || self.used(Thing::ResourceClaim, place))
             }
@@ -109,6 +107,16 @@ impl Nodes {
             }
             "get" | "list" | "watch" => self.used(thing, place),
             _ => no("can only read resources of this type"),
+        }
+    }
+
+    /// Those that its pods use; and those on its own disk it removes itself, so it has to notice them
+    /// (`docs/decisions/0006-local-path.md`).
+    fn volume(&self, place: &Place<'_>) -> Verdict {
+        match (place.verb, place.subresource) {
+            ("list" | "watch", "") => Ok(()),
+            ("patch", "") => place.related(self.graph.read().volume_lies_on(place.name, place.node)),
+            _ => self.get(place, || place.related(self.graph.read().volume_is_used(place.name, place.node))),
         }
     }
 

@@ -3,6 +3,7 @@
 pub(crate) mod container;
 pub(crate) mod env;
 pub(crate) mod expand;
+pub(crate) mod names;
 pub(crate) mod resources;
 pub(crate) mod sandbox;
 pub(crate) mod security;

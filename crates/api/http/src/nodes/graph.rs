@@ -19,6 +19,7 @@ const VOLUMES: usize = 1;
 const ATTACHMENTS: usize = 2;
 
 const MIRROR: &str = "kubernetes.io/config.mirror";
+const HOLDER: &str = "kedge.dev/node";
 
 /// What a pod can need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,6 +57,8 @@ struct Volume {
     /// `namespace/name` of the claim that has it.
     claim: String,
     secrets: Vec<String>,
+    /// The node on whose disk it lies.
+    holder: String,
 }
 
 impl Follows for Graph {
@@ -106,6 +109,10 @@ impl Graph {
     pub(super) fn volume_is_used(&self, name: &str, node: &str) -> bool {
         let volume = self.volumes.get(name).filter(|volume| !volume.claim.is_empty());
         volume.is_some_and(|volume| self.is_used(Thing::Claim, &volume.claim, node))
+    }
+
+    pub(super) fn volume_lies_on(&self, name: &str, node: &str) -> bool {
+        self.volumes.get(name).is_some_and(|volume| volume.holder == node)
     }
 
     /// Whether some pod of the node needs the thing, directly or through its volumes.
@@ -173,7 +180,8 @@ impl Graph {
         for secret in &secrets {
             self.secrets.entry(secret.clone()).or_default().insert(key.clone());
         }
-        self.volumes.insert(key, Volume { claim, secrets });
+        let holder = text(&volume["metadata"]["annotations"][HOLDER]);
+        self.volumes.insert(key, Volume { claim, secrets, holder });
     }
 }
 

@@ -141,3 +141,22 @@ async fn a_node_has_its_own_objects_and_no_others() {
         "not in the nodes' group"
     );
 }
+
+#[tokio::test]
+async fn a_node_removes_the_volumes_on_its_own_disk() {
+    let store = Store::memory();
+    let (nodes, rbac) = (Nodes::new(store.clone()), Rbac::new(store.clone()));
+    let volume = json!({ "metadata": { "annotations": { "kedge.dev/node": "n1" } }, "spec": {} });
+    put(&store, "/registry/persistentvolumes/pv", volume).await;
+    for (node, thing, expected) in [
+        ("n1", "patch /persistentvolumes pv", true),
+        ("n2", "patch /persistentvolumes pv", false),
+        ("n1", "patch /persistentvolumes other", false),
+        ("n1", "update /persistentvolumes pv", false),
+        ("n1", "delete /persistentvolumes pv", false),
+        ("n1", "patch /persistentvolumes/status pv", false),
+        ("n2", "watch /persistentvolumes", true),
+    ] {
+        assert_eq!(allowed(&nodes, &rbac, node, thing), expected, "{node}: {thing}");
+    }
+}

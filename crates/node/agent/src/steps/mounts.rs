@@ -33,7 +33,9 @@ pub(super) enum MountsError {
     Upwards(String),
     #[error("failed to prepare subPath for volumeMount {mount:?} of container {container:?}")]
     Part { mount: String, container: String },
-    #[error("failed to resolve recursive read-only mode: volume {0:?} requested recursive read-only mode, but {1}")]
+    #[error(
+        "failed to resolve recursive read-only mode: volume {0:?} requested recursive read-only mode, but {1}"
+    )]
     NotReadOnly(String, String),
     #[error("cannot make volume {0:?} read-only for container {1:?}")]
     ReadOnly(String, String),

@@ -20,6 +20,8 @@ use crate::wire::{
 };
 
 const USUAL: Duration = Duration::from_secs(120);
+/// What is only looked up is known at once, or the runtime hangs.
+const QUICK: Duration = Duration::from_secs(10);
 /// A runtime that does not say how it is within this is not well.
 const STATUS: Duration = Duration::from_secs(10);
 /// A sandbox waits for its network.
@@ -92,7 +94,7 @@ impl Runtime {
         let call = "PodSandboxStatus";
         let request = PodSandboxStatusRequest { pod_sandbox_id: id.to_owned(), verbose };
         let answer: PodSandboxStatusResponse =
-            self.caller.ask("/runtime.v1.RuntimeService/PodSandboxStatus", request, USUAL).await?;
+            self.caller.ask("/runtime.v1.RuntimeService/PodSandboxStatus", request, QUICK).await?;
         let status = answer.status.ok_or(RuntimeError::Incomplete { call, what: "a status" })?;
         Ok(Told { status, info: answer.info })
     }
@@ -100,7 +102,7 @@ impl Runtime {
     pub async fn sandboxes(&self, filter: PodSandboxFilter) -> Result<Vec<PodSandbox>, RuntimeError> {
         let request = ListPodSandboxRequest { filter: Some(filter) };
         let answer: ListPodSandboxResponse =
-            self.caller.ask("/runtime.v1.RuntimeService/ListPodSandbox", request, USUAL).await?;
+            self.caller.ask("/runtime.v1.RuntimeService/ListPodSandbox", request, QUICK).await?;
         Ok(answer.items)
     }
 
@@ -147,7 +149,7 @@ impl Runtime {
     pub async fn containers(&self, filter: ContainerFilter) -> Result<Vec<Container>, RuntimeError> {
         let request = ListContainersRequest { filter: Some(filter) };
         let answer: ListContainersResponse =
-            self.caller.ask("/runtime.v1.RuntimeService/ListContainers", request, USUAL).await?;
+            self.caller.ask("/runtime.v1.RuntimeService/ListContainers", request, QUICK).await?;
         Ok(answer.containers)
     }
 
@@ -159,7 +161,7 @@ impl Runtime {
         let call = "ContainerStatus";
         let request = ContainerStatusRequest { container_id: id.to_owned(), verbose };
         let answer: ContainerStatusResponse =
-            self.caller.ask("/runtime.v1.RuntimeService/ContainerStatus", request, USUAL).await?;
+            self.caller.ask("/runtime.v1.RuntimeService/ContainerStatus", request, QUICK).await?;
         let status = answer.status.ok_or(RuntimeError::Incomplete { call, what: "a status" })?;
         Ok(Told { status, info: answer.info })
     }
@@ -201,7 +203,7 @@ impl Runtime {
     pub async fn stats(&self, filter: ContainerStatsFilter) -> Result<Vec<ContainerStats>, RuntimeError> {
         let request = ListContainerStatsRequest { filter: Some(filter) };
         let answer: ListContainerStatsResponse =
-            self.caller.ask("/runtime.v1.RuntimeService/ListContainerStats", request, USUAL).await?;
+            self.caller.ask("/runtime.v1.RuntimeService/ListContainerStats", request, QUICK).await?;
         Ok(answer.stats)
     }
 
@@ -217,7 +219,7 @@ impl Runtime {
     pub async fn image_status(&self, image: &str) -> Result<Option<Image>, RuntimeError> {
         let request = ImageStatusRequest { image: Some(ImageSpec::named(image)), verbose: false };
         let answer: ImageStatusResponse =
-            self.caller.ask("/runtime.v1.ImageService/ImageStatus", request, USUAL).await?;
+            self.caller.ask("/runtime.v1.ImageService/ImageStatus", request, QUICK).await?;
         Ok(answer.image)
     }
 

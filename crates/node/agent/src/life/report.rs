@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use kedge_engine::{Action, TurnError};
+use kedge_engine::Action;
+use kube::Api;
 use tokio::task::JoinSet;
 
 use super::{later, name};
@@ -13,6 +14,8 @@ use crate::statics::is_static;
 use crate::tools::Tools;
 
 const PAUSE: SignedDuration = SignedDuration::from_secs(1);
+/// How often the last word is tried.
+const TRIES: usize = 3;
 
 pub(super) struct Reports {
     tools: Arc<Tools>,
@@ -144,12 +147,23 @@ impl Reports {
         if !self.writing.is_empty() {
             self.written().await;
         }
-        let Some(wanted) = self.wanted.clone() else { return true };
-        let done = write(&self.tools, &wanted).await;
-        if done {
-            self.took(wanted);
+        let Some(mut wanted) = self.wanted.clone() else { return true };
+        for _ in 0..TRIES {
+            if write(&self.tools, &wanted).await {
+                self.took(wanted);
+                return true;
+            }
+            // Somebody else may have written it meanwhile, or it is gone, and then there is nobody to tell.
+            let meta = &wanted.on.metadata;
+            let namespace = meta.namespace.as_deref().unwrap_or_default();
+            let pods = Api::<Pod>::namespaced(self.tools.client.clone(), namespace);
+            match pods.get_opt(meta.name.as_deref().unwrap_or_default()).await {
+                Ok(Some(pod)) if pod.metadata.uid == meta.uid => wanted.on = Arc::new(pod),
+                Ok(_) => return true,
+                Err(_) => return false,
+            }
         }
-        done
+        false
     }
 }
 
@@ -158,8 +172,6 @@ async fn write(tools: &Tools, wanted: &Wanted) -> bool {
     let Some(action) = Action::status(&*wanted.on, &to) else { return true };
     match tools.carrier.carry_out(&[action]).await.error {
         None => true,
-        // There is nobody left whose status this would be.
-        Some(TurnError::Refused(refusals)) if refusals.iter().all(|refusal| refusal.code == 404) => true,
         Some(error) => {
             tracing::debug!(pod = %name(&wanted.on), %error, "cannot report");
             false

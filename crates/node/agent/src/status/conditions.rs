@@ -32,7 +32,8 @@ pub(super) fn conditions(
     ];
     let restarting =
         may_all_restart(spec).then(|| ("AllContainersRestarting", restarting(situation, spec, phase)));
-    let condemned = situation.memory.verdict.as_ref().filter(|verdict| verdict.reason == "Evicted");
+    // Whoever was turned away was never there to be disturbed.
+    let condemned = situation.memory.verdict.as_ref().filter(|verdict| verdict.grace.is_some());
     let target = condemned.map(|verdict| {
         let message = Some(verdict.message.clone());
         ("DisruptionTarget", Said { holds: true, reason: Some("TerminationByKubelet".to_owned()), message })

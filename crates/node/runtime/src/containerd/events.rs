@@ -1,4 +1,4 @@
-//! What containerd tells by itself: which container has started or ended, the moment it did.
+//! What containerd tells by itself: which container has ended, the moment it did.
 
 use std::path::Path;
 
@@ -22,18 +22,20 @@ struct Wrapped {
     value: Vec<u8>,
 }
 
-/// Every event about a task names its container first.
+/// Which process of which container ended. A container's first process has the container's own name.
 #[derive(Clone, PartialEq, prost::Message)]
-struct Named {
+struct Ended {
     #[prost(string, tag = "1")]
     container_id: String,
+    #[prost(string, tag = "2")]
+    id: String,
 }
 
-/// Tells `heard` of every container to which something happens, until the connection breaks. Nobody tells what happened
+/// Tells `heard` of every container that ends, whoever else is run in one for a moment left aside, until the connection breaks. Nobody tells what happened
 /// before, nor from when on it is heard: whoever calls this also looks by himself now and then.
 pub async fn follow(socket: &Path, mut heard: impl FnMut(&str)) -> CallError {
     let caller = Caller::at(socket);
-    let filters = vec!["namespace==\"k8s.io\",topic~=\"^/tasks/\"".to_owned()];
+    let filters = vec!["namespace==\"k8s.io\",topic==\"/tasks/exit\"".to_owned()];
     let path = "/containerd.services.events.v1.Events/Subscribe";
     let mut events = match caller.follow::<_, Envelope>(path, Subscribe { filters }).await {
         Ok(events) => events,
@@ -43,8 +45,9 @@ pub async fn follow(socket: &Path, mut heard: impl FnMut(&str)) -> CallError {
         match Caller::next("Subscribe", &mut events).await {
             Ok(Some(envelope)) => {
                 let value = envelope.event.unwrap_or_default().value;
-                if let Ok(Named { container_id }) = prost::Message::decode(&*value) {
-                    heard(&container_id);
+                match prost::Message::decode(&*value) {
+                    Ok(Ended { container_id, id }) if id == container_id => heard(&container_id),
+                    _ => {}
                 }
             }
             Ok(None) => return CallError::Unreachable { call: "Subscribe", reason: "it ended".to_owned() },

@@ -1,0 +1,259 @@
+//! A node on this machine for one test: the real API in this process, a real containerd below a folder of its own. Needs
+//! root, containerd, runc and a static busybox.
+#![allow(dead_code, reason = "each test file uses what it needs")]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Event, Pod};
+use kedge_agent::{Agent, Eviction, Settings, Thresholds};
+use kedge_clock::Clock;
+use kedge_images::{File, Store, build};
+use kedge_registry::Options;
+use kedge_runtime::Runtime;
+use kedge_runtime::containerd::{Config, Containerd};
+use kedge_testkit::{Api, admin};
+use kube::api::{DeleteParams, PostParams};
+use serde_json::{Value, json};
+
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct Scene {
+    pub folder: tempfile::TempDir,
+    pub api: Api,
+    pub clock: Clock,
+    /// Whether the agent can reach the API.
+    pub away: Arc<AtomicBool>,
+    pub agent: Option<tokio::task::JoinHandle<()>>,
+}
+
+impl Scene {
+    pub async fn new() -> Self {
+        let clock = Clock::system();
+        let api = Api::start(clock.clone(), Options::default()).await;
+        let mut scene =
+            Self { folder: tempfile::tempdir().unwrap(), api, clock, away: Arc::default(), agent: None };
+        scene.start_agent().await;
+        let content = Bytes::from(std::fs::read("/bin/busybox").unwrap());
+        let files = [
+            File::Folder { path: "/bin".to_owned(), mode: 0o755 },
+            File::Regular { path: "/bin/busybox".to_owned(), mode: 0o755, content },
+            File::Link { path: "/bin/sh".to_owned(), target: "busybox".to_owned() },
+        ];
+        let image = build("busybox:1", &files, json!({"Env": ["PATH=/bin"]})).unwrap();
+        let store = Store::at(&scene.folder.path().join("containerd/containerd.sock"));
+        store.import(&image, None, Timestamp::now(), |_| {}).await.unwrap();
+        scene
+    }
+
+    pub async fn start_agent(&mut self) {
+        let settings = Settings {
+            addresses: vec!["192.0.2.7".parse().unwrap()],
+            // How full the machine's disk is must not decide about a test.
+            eviction: Eviction { thresholds: Thresholds::none(), ..Eviction::default() },
+            ..Settings::new("here", self.folder.path())
+        };
+        let client = self.interrupted(self.api.client(admin("system:node:here")));
+        let agent = Agent::start(settings, client, self.clock.clone()).await.unwrap();
+        self.agent = Some(tokio::spawn(agent.run()));
+    }
+
+    /// A client whose requests come to nothing while the API is away.
+    fn interrupted(&self, client: kube::Client) -> kube::Client {
+        let away = self.away.clone();
+        let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let (away, client) = (away.clone(), client.clone());
+            async move {
+                if away.load(Ordering::SeqCst) {
+                    return Err(kube::Error::Service("the API is away".into()));
+                }
+                client.send(request).await
+            }
+        });
+        kube::Client::new(service, "default")
+    }
+
+    /// As a killed process does: from one moment to the next.
+    pub async fn kill_agent(&mut self) {
+        let agent = self.agent.take().unwrap();
+        agent.abort();
+        assert!(agent.await.unwrap_err().is_cancelled());
+    }
+
+    pub fn pods(&self) -> kube::Api<Pod> {
+        kube::Api::namespaced(self.api.client(admin("somebody")), "default")
+    }
+
+    pub async fn make(&self, name: &str, spec: Value) {
+        let mut spec = spec;
+        spec["nodeName"] = json!("here");
+        spec["hostNetwork"] = json!(true);
+        spec["automountServiceAccountToken"] = json!(false);
+        spec["terminationGracePeriodSeconds"] = json!(2);
+        let pod = serde_json::from_value(json!({"metadata": {"name": name}, "spec": spec})).unwrap();
+        self.pods().create(&PostParams::default(), &pod).await.unwrap();
+    }
+
+    pub async fn until(&self, what: &str, name: &str, holds: impl Fn(&Pod) -> bool) -> Pod {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let pod = self.pods().get(name).await.unwrap();
+            if holds(&pod) {
+                return pod;
+            }
+            let status = || serde_json::to_string_pretty(&pod.status).unwrap();
+            assert!(Instant::now() < end, "still not: {what}\n{}", status());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    pub async fn delete(&self, name: &str) {
+        self.pods().delete(name, &DeleteParams::default()).await.unwrap();
+        self.gone(name).await;
+    }
+
+    pub async fn gone(&self, name: &str) {
+        let end = Instant::now() + PATIENCE;
+        while self.pods().get_opt(name).await.unwrap().is_some() {
+            assert!(Instant::now() < end, "{name} is still there");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Waits until an event about a pod says this.
+    pub async fn told(&self, pod: &str, reason: &str, words: &str) -> Event {
+        let events = kube::Api::<Event>::namespaced(self.api.client(admin("somebody")), "default");
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let all = events.list(&Default::default()).await.unwrap().items;
+            let mine = || all.iter().filter(|event| event.involved_object.name.as_deref() == Some(pod));
+            let says = |event: &&Event| event.message.as_deref().unwrap_or_default().contains(words);
+            if let Some(found) = mine().filter(says).find(|event| event.reason.as_deref() == Some(reason)) {
+                return found.clone();
+            }
+            let told: Vec<_> = mine().map(|event| (&event.reason, &event.message)).collect();
+            assert!(Instant::now() < end, "nobody says {reason}: {words} about {pod}: {told:?}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    pub fn runtime(&self) -> Runtime {
+        Runtime::at(&self.folder.path().join("containerd/containerd.sock"))
+    }
+
+    pub fn log(&self, pod: &Pod, container: &str) -> String {
+        let uid = pod.metadata.uid.as_deref().unwrap();
+        let name = pod.metadata.name.as_deref().unwrap();
+        let path = format!("logs/pods/default_{name}_{uid}/{container}/0.log");
+        std::fs::read_to_string(self.folder.path().join(path)).unwrap_or_default()
+    }
+
+    /// Ends what outlives the agent, so that nothing is left on the machine.
+    pub async fn end(mut self) {
+        let pods = self.folder.path().join("pods");
+        let runtime = Runtime::at(&self.folder.path().join("containerd/containerd.sock"));
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let sandboxes = runtime.sandboxes(Default::default()).await.unwrap();
+            let folders: Vec<_> =
+                std::fs::read_dir(&pods).unwrap().map(|entry| entry.unwrap().path()).collect();
+            if sandboxes.is_empty() && folders.is_empty() {
+                break;
+            }
+            assert!(Instant::now() < end, "something is left: {sandboxes:?} {folders:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        self.kill_agent().await;
+        let folder = self.folder.path();
+        let config = Config {
+            folder: folder.join("containerd"),
+            program: "containerd".to_owned(),
+            pause_image: kedge_images::PAUSE_IMAGE.to_owned(),
+            cni_programs: folder.join("cni/bin"),
+            cni_config: folder.join("cni/net.d"),
+            restrict_oom_scores: true,
+        };
+        Containerd::start(config).await.unwrap().stop().await;
+        rustix::mount::unmount(&pods, rustix::mount::UnmountFlags::DETACH).unwrap();
+        assert!(!mounted_below(folder), "something is left mounted");
+    }
+}
+
+/// A test that fails leaves no process and no mount behind either.
+impl Drop for Scene {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        let folder = self.folder.path().to_string_lossy().into_owned();
+        // containerd and its shims are told where their socket is; what they run is below them.
+        let ours: Vec<i32> = processes().filter(|pid| told(*pid).contains(&folder)).collect();
+        let theirs: Vec<i32> = processes().filter(|pid| ours.contains(&parent(*pid))).collect();
+        for pid in ours.into_iter().chain(theirs) {
+            if pid != i32::try_from(std::process::id()).unwrap_or_default() {
+                let pid = rustix::process::Pid::from_raw(pid);
+                let _ended = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::KILL));
+            }
+        }
+        let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let places = table.lines().rev().filter_map(|line| line.split(' ').nth(4));
+        for place in places.filter(|place| place.starts_with(&folder)) {
+            let _unmounted = rustix::mount::unmount(place, rustix::mount::UnmountFlags::DETACH);
+        }
+    }
+}
+
+fn processes() -> impl Iterator<Item = i32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_string_lossy().parse().ok())
+}
+
+/// The words that a process was started with.
+fn told(pid: i32) -> String {
+    let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&words).into_owned()
+}
+
+fn parent(pid: i32) -> i32 {
+    let line = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let behind = line.rsplit_once(')').map(|(_, behind)| behind.to_owned()).unwrap_or_default();
+    behind.split_whitespace().nth(1).and_then(|pid| pid.parse().ok()).unwrap_or_default()
+}
+
+pub fn mounted_below(folder: &Path) -> bool {
+    let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    table.contains(&*folder.to_string_lossy())
+}
+
+pub fn phase(pod: &Pod) -> &str {
+    pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default()
+}
+
+pub fn restarts(pod: &Pod) -> i32 {
+    let statuses = pod.status.as_ref().and_then(|status| status.container_statuses.clone());
+    statuses.iter().flatten().map(|status| status.restart_count).sum()
+}
+
+pub fn container_id(pod: &Pod) -> Option<String> {
+    pod.status.as_ref()?.container_statuses.as_ref()?.first()?.container_id.clone()
+}
+
+pub fn shell(name: &str, script: &str) -> Value {
+    json!({"name": name, "image": "busybox:1", "command": ["sh", "-c", script]})
+}
+
+pub fn is_ready(pod: &Pod) -> bool {
+    let conditions = pod.status.as_ref().and_then(|status| status.conditions.clone());
+    conditions.iter().flatten().any(|one| one.type_ == "Ready" && one.status == "True")
+}
+
+/// Why the first container waits.
+pub fn waits(pod: &Pod) -> String {
+    let statuses = pod.status.as_ref().and_then(|status| status.container_statuses.clone());
+    let state = statuses.and_then(|all| all.first()?.state.clone()).unwrap_or_default();
+    state.waiting.and_then(|waiting| waiting.reason).unwrap_or_default()
+}

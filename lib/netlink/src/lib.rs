@@ -2,6 +2,7 @@
 //! down, not what they are for; starts no program and no thread, so that a short-lived process pays for nothing else.
 
 pub mod address;
+pub mod flow;
 pub mod link;
 mod message;
 mod namespace;

@@ -73,6 +73,9 @@ impl Socket {
 
     /// Has everything done, in this order. All of it is tried; the first refusal is the answer.
     pub fn tell(&mut self, messages: &mut [Message]) -> Result<(), NetlinkError> {
+        if messages.is_empty() {
+            return Ok(());
+        }
         let first = self.number.wrapping_add(1);
         let mut bytes = Vec::new();
         for message in &mut *messages {

@@ -87,14 +87,7 @@ fn connect(
 ) -> Result<Attached, NetworkError> {
     let wire = owner.wire(&network.bridge);
     let mac = record.addresses.first().copied().map(mac_of).unwrap_or_default();
-    let made = Wire {
-        here: &wire,
-        bridge,
-        there: &owner.link,
-        namespace,
-        mac,
-        mtu: network.mtu,
-    };
+    let made = Wire { here: &wire, bridge, there: &owner.link, namespace, mac, mtu: network.mtu };
     // Where bridges are filtered as routers are, a pod that calls itself by the node's address never leaves the bridge.
     socket.tell(&mut [link::wire(&made), link::hairpin(&wire)])?;
     let gateway = |address: &IpAddr| {

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use kedge_netlink::flow::{self, Flow};
 use kedge_netlink::nft::{Batch, Family};
 use kedge_netlink::{Errno, NetlinkError, Socket};
 use serde::{Deserialize, Serialize};
@@ -85,6 +86,36 @@ pub(crate) fn entries(record: &Record) -> Vec<Entry> {
     entries
 }
 
+/// Lets go of flows that began when a door led elsewhere: those that a pod answers, and those that the node answered itself. Only
+/// for what has no connections, as with them callers notice and begin anew.
+fn let_go(socket: &mut Socket, record: &Record) -> Result<(), NetlinkError> {
+    let ports: Vec<u16> =
+        record.doors.iter().filter(|door| door.protocol == UDP).map(|door| door.port).collect();
+    if ports.is_empty() {
+        return Ok(());
+    }
+    for address in &record.addresses {
+        let family = if address.is_ipv4() { Family::V4 } else { Family::V6 };
+        let is_stale = |flow: &Flow| {
+            let by_node = ports.contains(&flow.port) && flow.answers == flow.to && flow.hears == flow.from;
+            flow.protocol == UDP && (by_node || (flow.answers == *address && flow.to != *address))
+        };
+        let flows = match socket.flows(family) {
+            Ok(flows) => flows,
+            // A kernel that does not tell forgets by itself after a while.
+            Err(NetlinkError::Refused { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let mut stale: Vec<_> = flows.iter().filter(|flow| is_stale(flow)).map(flow::forget).collect();
+        match socket.tell(&mut stale) {
+            // One that ended meanwhile is as good as forgotten.
+            Err(error) if !error.is(Errno::NOENT) => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// A port as a column of a set has it: in the network's order, padded to a word.
 fn word(port: u16) -> Vec<u8> {
     let [high, low] = port.to_be_bytes();
@@ -110,7 +141,8 @@ pub(crate) fn open(table: &str, record: &Record) -> Result<(), NetlinkError> {
             socket.apply(&mut batch)
         }
         done => done,
-    }
+    }?;
+    let_go(&mut socket, record)
 }
 
 pub(crate) fn close(table: &str, record: &Record) -> Result<(), NetlinkError> {
@@ -129,7 +161,8 @@ pub(crate) fn close(table: &str, record: &Record) -> Result<(), NetlinkError> {
             entries.iter().try_for_each(|entry| close_one(&mut socket, table, entry))
         }
         done => done,
-    }
+    }?;
+    let_go(&mut socket, record)
 }
 
 /// Absent is as good as closed.

@@ -248,13 +248,17 @@ fn doors_lead_from_the_node_to_pods() {
         let asks = scene.world.inside(|| UdpSocket::bind("192.0.2.9:0")).unwrap();
         asks.connect("192.0.2.1:5353").unwrap();
         asks.set_read_timeout(Some(PATIENCE)).unwrap();
-        answers.set_read_timeout(Some(PATIENCE)).unwrap();
-        asks.send(b"?").unwrap();
-        let mut heard = [0; 1];
-        let (_, from) = answers.recv_from(&mut heard).unwrap();
-        answers.send_to(b"!", from).unwrap();
-        asks.recv(&mut heard).unwrap();
-        assert_eq!(&heard, b"!");
+
+        let ask = |answers: &UdpSocket, who: &str| {
+            let mut heard = [0; 1];
+            answers.set_read_timeout(Some(PATIENCE)).unwrap();
+            asks.send(b"?").unwrap();
+            let (_, from) = answers.recv_from(&mut heard).unwrap_or_else(|error| panic!("{who}: {error}"));
+            answers.send_to(b"!", from).unwrap();
+            asks.recv(&mut heard).unwrap_or_else(|error| panic!("{who}: {error}"));
+            assert_eq!(&heard, b"!");
+        };
+        ask(&answers, "the first pod");
 
         let taken = scene.ask("ADD", "late", &other.path(), json!([{"hostPort": 8080, "containerPort": 1}]));
         assert!(!taken.is_done && taken.text.contains("8080"), "{}", taken.text);
@@ -269,6 +273,8 @@ fn doors_lead_from_the_node_to_pods() {
         let server = again.listen("0.0.0.0:80");
         let mut stream = scene.world.call("192.0.2.1:8080").unwrap();
         assert_eq!(caller(&server, &mut stream).to_string(), "192.0.2.9", "the door is free again");
+        let answers = again.inside(|| UdpSocket::bind("0.0.0.0:53")).unwrap();
+        ask(&answers, "the second pod, of one who asked the first before");
     });
 }
 

@@ -24,6 +24,7 @@ pub(crate) async fn keep(tools: &Arc<Tools>, listening: Option<Listening>, figur
             judge: Arc::new(judge),
             figures,
             clock: tools.clock.clone(),
+            machine_logs: "/var/log".into(),
             config: config(tools, port, rotation),
         });
         match listening.serve(door).await {}

@@ -1,6 +1,7 @@
 //! What is behind each path. One function per path; each looks, asks the runtime, and answers.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use crate::access::{Judge, User, admit};
 use crate::answer::{Answer, Refusal, figures, json as in_json, text};
 use crate::call::{Call, Query};
 use crate::figures::Figures;
+use crate::files;
 use crate::logs;
 use crate::pods::{CONTAINER_NAME, POD_NAME, POD_NAMESPACE, POD_UID, Pods, has_terminal, running, uid};
 use crate::route::{Metrics, NoRoute, Place, Route, route};
@@ -31,6 +33,8 @@ pub struct Settings {
     pub judge: Arc<dyn Judge>,
     pub figures: Arc<dyn Figures>,
     pub clock: Clock,
+    /// Where the machine keeps its own logs.
+    pub machine_logs: PathBuf,
     /// How the node is set up, for whoever asks at `/configz`.
     pub config: Value,
 }
@@ -72,10 +76,11 @@ impl Door {
             Route::Config => Ok(in_json(&self.0.config)),
             Route::Summary => Ok(in_json(&self.0.figures.summary(query.is_set("only_cpu_and_memory")).await)),
             Route::Metrics(which) => Ok(self.metrics(which).await),
-            Route::Logs(place) => self.logs(&place, &query).await,
+            Route::Logs(place) => self.logs(call, &place, &query).await,
             Route::Exec(place) => self.exec(call, &place, &query).await,
             Route::Attach(place) => self.attach(call, &place, &query).await,
             Route::Run(place) => self.run(&place, &query).await,
+            Route::Files(path) => files::answer(&self.0.machine_logs, &path).await,
             Route::PortForward(place) => self.port_forward(call, &place, &query).await,
         }
     }
@@ -115,7 +120,7 @@ impl Door {
         })
     }
 
-    async fn logs(&self, place: &Place, query: &Query) -> Result<Answer, Refusal> {
+    async fn logs(&self, call: Call, place: &Place, query: &Query) -> Result<Answer, Refusal> {
         let wanted = logs::Wanted::of(query, self.0.clock.now())?;
         let pod = self.0.pods.named(&place.namespace, &place.pod);
         let pod = pod.ok_or_else(|| Refusal::absent(format!("pod {:?} does not exist", place.pod)))?;
@@ -123,7 +128,7 @@ impl Door {
             let text = format!("container {:?} not found in pod {:?}", place.container, place.pod);
             return Err(Refusal::absent(text));
         }
-        logs::serve(&self.0.runtime, &self.0.clock, &pod, &place.container, wanted).await
+        logs::serve(&self.0.runtime, &self.0.clock, call, &pod, &place.container, wanted).await
     }
 
     async fn exec(&self, call: Call, place: &Place, query: &Query) -> Result<Answer, Refusal> {

@@ -6,6 +6,7 @@ mod answer;
 mod call;
 mod door;
 mod figures;
+mod files;
 mod logs;
 mod pods;
 mod route;

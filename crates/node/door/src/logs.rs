@@ -6,6 +6,7 @@ mod line;
 mod notice;
 mod rotate;
 mod segments;
+mod socket;
 mod tail;
 #[cfg(test)]
 mod tests;
@@ -28,19 +29,41 @@ use tokio::sync::mpsc;
 pub use self::rotate::{Rotation, keep_short};
 pub(crate) use self::wanted::Wanted;
 use crate::answer::{Answer, Refusal, stream};
+use crate::call::Call;
 use crate::pods::{containers, name, uid};
+use crate::websocket::Handshake;
 
 /// Pieces that wait for a slow reader.
 const QUEUE: usize = 4;
 
-/// Answers with the log of a container of this pod.
+/// Answers with the log of a container of this pod, over HTTP or a WebSocket.
 pub(crate) async fn serve(
+    runtime: &Runtime,
+    clock: &Clock,
+    call: Call,
+    pod: &Pod,
+    container: &str,
+    wanted: Wanted,
+) -> Result<Answer, Refusal> {
+    let handshake = Handshake::of(call.headers())?;
+    if let Some(handshake) = &handshake {
+        socket::protocol(handshake)?;
+    }
+    let pieces = pieces(runtime, clock, pod, container, wanted).await?;
+    match handshake {
+        Some(handshake) => socket::answer(call, &handshake, pieces),
+        None => Ok(stream(body(pieces))),
+    }
+}
+
+/// What the container said, as it comes.
+async fn pieces(
     runtime: &Runtime,
     clock: &Clock,
     pod: &Pod,
     container: &str,
     wanted: Wanted,
-) -> Result<Answer, Refusal> {
+) -> Result<mpsc::Receiver<Bytes>, Refusal> {
     let made = containers(runtime, uid(pod), container).await.map_err(Refusal::failed)?;
     let status = pod.status.clone().unwrap_or_default();
     let id = choose::choose(name(pod), &status, container, &made, wanted.previous).map_err(Refusal::bad)?;
@@ -67,10 +90,10 @@ pub(crate) async fn serve(
             tracing::debug!(%error, "cannot read on in a container's log");
         }
     });
-    Ok(stream(body(pieces)))
+    Ok(pieces)
 }
 
-fn body(pieces: mpsc::Receiver<Bytes>) -> crate::answer::Body {
+pub(crate) fn body(pieces: mpsc::Receiver<Bytes>) -> crate::answer::Body {
     let frames = unfold(pieces, |mut pieces| async move {
         let piece = pieces.recv().await?;
         Some((Ok::<_, Infallible>(Frame::data(piece)), pieces))

@@ -18,6 +18,8 @@ pub(crate) enum Route {
     Attach(Place),
     Run(Place),
     PortForward(Place),
+    /// Of the machine itself: a file or a folder.
+    Files(String),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +73,7 @@ pub(crate) fn route(method: &Method, path: &str) -> Result<Route, NoRoute> {
         ["portForward", namespace, pod, uid] => {
             (Route::PortForward(place(namespace, pod, Some(uid), "")), reads || posts)
         }
+        ["logs", ref rest @ ..] => (Route::Files(rest.join("/")), reads),
         _ => return Err(NoRoute::Path),
     };
     if allowed { Ok(found) } else { Err(NoRoute::Method) }

@@ -17,7 +17,10 @@ pub(super) fn choose(
     let last = last.and_then(|ended| ended.container_id.clone()).filter(|id| !id.is_empty());
     if previous {
         let absent = || format!("previous terminated container {container:?} in pod {pod:?} not found");
-        return last.ok_or_else(absent);
+        // While one runs, the one before it is whichever ended last, whatever the status has heard of.
+        let runs = made.first().is_some_and(|made| made.state() == ContainerState::Running);
+        let ended = made.iter().find(|made| made.state() == ContainerState::Exited).filter(|_| runs);
+        return ended.map(|ended| ended.id.clone()).or(last).ok_or_else(absent);
     }
     // The runtime knows first what became of a container; the status follows.
     let started = made.iter().find(|made| {

@@ -67,7 +67,9 @@ fn the_right_container_is_chosen_or_it_is_said_why_none_is() {
     let running = vec![made("b", 1, ContainerState::Running), made("a", 0, ContainerState::Exited)];
     for (case, statuses, made, previous, chosen) in [
         ("one that runs", restarted.clone(), running.clone(), false, Ok("b")),
-        ("the one before", restarted, running.clone(), true, Ok("x://a")),
+        ("the one before", restarted.clone(), running.clone(), true, Ok("a")),
+        ("the one before, and it is no longer there", restarted, running[..1].to_vec(), true, Ok("x://a")),
+        ("the one before, told late", waiting("ContainerCreating"), running.clone(), true, Ok("a")),
         ("told late", waiting("ContainerCreating"), running, false, Ok("b")),
         (
             "the first has none before it",

@@ -24,6 +24,8 @@ fn paths_are_those_of_a_kubelet() {
         (Method::DELETE, "/exec/n/p/c", Err(NoRoute::Method)),
         (Method::GET, "/run/n/p/c", Err(NoRoute::Method)),
         (Method::POST, "/portForward/n/p", Ok(Route::PortForward(place("n", "p", None, "")))),
+        (Method::GET, "/logs/", Ok(Route::Files(String::new()))),
+        (Method::GET, "/logs/a/b", Ok(Route::Files("a/b".to_owned()))),
         (Method::GET, "/", Err(NoRoute::Path)),
         (Method::GET, "/execute/n/p/c", Err(NoRoute::Path)),
     ] {

@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use kedge_engine::Action;
 use kube::Api;
+use kube::api::ListParams;
 use tokio::task::JoinSet;
 
 use super::{later, name};
@@ -157,10 +158,13 @@ impl Reports {
             let meta = &wanted.on.metadata;
             let namespace = meta.namespace.as_deref().unwrap_or_default();
             let pods = Api::<Pod>::namespaced(self.tools.client.clone(), namespace);
-            match pods.get_opt(meta.name.as_deref().unwrap_or_default()).await {
-                Ok(Some(pod)) if pod.metadata.uid == meta.uid => wanted.on = Arc::new(pod),
-                Ok(_) => return true,
-                Err(_) => return false,
+            // A node may not ask for a pod that isn't its own, and one that is gone is nobody's; so it is looked for.
+            let name = meta.name.as_deref().unwrap_or_default();
+            let mine = format!("spec.nodeName={},metadata.name={name}", self.tools.place.node);
+            let Ok(found) = pods.list(&ListParams::default().fields(&mine)).await else { return false };
+            match found.items.into_iter().find(|pod| pod.metadata.uid == meta.uid) {
+                Some(pod) => wanted.on = Arc::new(pod),
+                None => return true,
             }
         }
         false

@@ -66,7 +66,8 @@ fn choose(mut held: Vec<Held>, disk: Disk, rules: &ImageRules, begun: Timestamp,
     let mut choice = Choice::default();
     let since = |moment: Timestamp| now.duration_since(moment);
     if let Some(oldest) = rules.oldest.filter(|oldest| since(begun) > *oldest) {
-        let is_old = |image: &Held| !image.stays && since(image.last_used.unwrap_or(image.first_seen)) > oldest;
+        let is_old =
+            |image: &Held| !image.stays && since(image.last_used.unwrap_or(image.first_seen)) > oldest;
         choice.go.extend(held.iter().filter(|image| is_old(image)).map(|image| image.id.clone()));
         held.retain(|image| !is_old(image));
     }
@@ -115,7 +116,8 @@ impl Collector {
 
     async fn turn(&self, tools: &Tools) -> Result<(), RuntimeError> {
         let disk = statvfs(tools.folders.data()).ok().map(|disk| Disk {
-            capacity: disk.f_blocks.saturating_mul(disk.f_frsize),
+            // What is set aside for others is not ours to fill.
+            capacity: (disk.f_blocks.saturating_sub(disk.f_bfree) + disk.f_bavail).saturating_mul(disk.f_frsize),
             available: disk.f_bavail.saturating_mul(disk.f_frsize),
         });
         let held = self.look(tools).await?;
@@ -192,9 +194,10 @@ impl Collector {
 /// Whether a container was made of an image, whichever of its names is written down.
 fn is_of(container: &Container, image: &Image) -> bool {
     let named = container.image.as_ref().map(|spec| &spec.image);
-    named.into_iter().chain([&container.image_ref]).any(|name| {
-        *name == image.id || image.repo_tags.contains(name) || image.repo_digests.contains(name)
-    })
+    named
+        .into_iter()
+        .chain([&container.image_ref])
+        .any(|name| *name == image.id || image.repo_tags.contains(name) || image.repo_digests.contains(name))
 }
 
 fn gibibytes(bytes: u64) -> String {

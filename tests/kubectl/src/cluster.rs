@@ -15,13 +15,19 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Cluster {
     dir: TempDir,
     server: Child,
+    flags: Vec<String>,
 }
 
 impl Cluster {
     pub(crate) fn start() -> Self {
+        Self::with(&["--no-agent"])
+    }
+
+    pub(crate) fn with(flags: &[&str]) -> Self {
         let dir = TempDir::new().unwrap();
-        let server = serve(dir.path());
-        let cluster = Self { dir, server };
+        let flags = flags.iter().map(|flag| (*flag).to_owned()).collect::<Vec<_>>();
+        let server = serve(dir.path(), &flags);
+        let cluster = Self { dir, server, flags };
         cluster.until_ready();
         cluster.kubectl(["create", "namespace", "walk"]);
         cluster
@@ -36,7 +42,7 @@ impl Cluster {
     /// Starts the server again on the same data.
     pub(crate) fn start_again(&mut self) {
         let _gone = std::fs::remove_file(self.kubeconfig());
-        self.server = serve(self.dir.path());
+        self.server = serve(self.dir.path(), &self.flags);
         self.until_ready();
     }
 
@@ -48,6 +54,15 @@ impl Cluster {
             let output = self.command(["get", "--raw", "/readyz"]).output().unwrap();
             if output.status.success() { Ok(()) } else { Err(error(&output)) }
         });
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    /// What the server has written so far.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
     }
 
     fn kubeconfig(&self) -> PathBuf {
@@ -126,10 +141,12 @@ impl Drop for Cluster {
     }
 }
 
-fn serve(dir: &Path) -> Child {
+fn serve(dir: &Path, flags: &[String]) -> Child {
     let log = std::fs::File::options().create(true).append(true).open(dir.join("log")).unwrap();
     Command::new(binary())
-        .args(["server", "--listen", "127.0.0.1:0", "--no-agent", "--data-dir"])
+        .args(["server", "--listen", "127.0.0.1:0"])
+        .args(flags)
+        .arg("--data-dir")
         .arg(dir.join("data"))
         .arg("--write-kubeconfig")
         .arg(dir.join("kubeconfig"))
@@ -141,7 +158,7 @@ fn serve(dir: &Path) -> Child {
 }
 
 /// The binary of the build that this test belongs to: it lies one folder above the tests.
-fn binary() -> PathBuf {
+pub(crate) fn binary() -> PathBuf {
     if let Some(named) = std::env::var_os("KEDGE_BIN") {
         return named.into();
     }

@@ -21,3 +21,5 @@ mod explain;
 mod kinds;
 #[cfg(test)]
 mod look;
+#[cfg(test)]
+mod node;

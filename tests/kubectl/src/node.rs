@@ -1,0 +1,46 @@
+//! Real containers on this machine, driven with stock kubectl: one server with its node for all stories, as starting one takes longer
+//! than most of them. Needs root, containerd, runc and a static busybox.
+
+mod exec;
+mod logs;
+mod machine;
+mod network;
+mod ports;
+mod upkeep;
+
+use machine::Machine;
+
+/// What it is about, and how it goes.
+type Story = (&'static str, fn(&Machine));
+
+#[test]
+fn kubectl_works_on_a_node() {
+    let machine = Machine::start();
+    let stories: [Story; 13] = [
+        ("what a pod wrote", logs::of_one_that_ended),
+        ("what a pod writes", logs::followed),
+        ("what it wrote before it was restarted", logs::before_a_restart),
+        ("several containers", logs::of_several_containers),
+        ("commands in a container", exec::commands),
+        ("a terminal", exec::on_a_terminal),
+        ("attached to a container", exec::attached),
+        ("files in and out", exec::copied),
+        ("a port of a pod", ports::forwarded),
+        ("pods and nodes through the API", ports::through_the_api),
+        ("pods on their network", network::reached),
+        ("how much is used", upkeep::top),
+        ("leaving a node", upkeep::drained),
+    ];
+    // Each tells on its own; what they share is only the node.
+    let failed: Vec<&str> = stories
+        .into_iter()
+        .filter(|(name, story)| {
+            let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| story(&machine)));
+            machine.clear();
+            eprintln!("{name}: {}", if told.is_ok() { "ok" } else { "FAILED" });
+            told.is_err()
+        })
+        .map(|(name, _)| name)
+        .collect();
+    assert!(failed.is_empty(), "{failed:?}\n{}", machine.log());
+}

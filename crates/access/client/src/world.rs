@@ -3,6 +3,7 @@
 
 mod cache;
 mod follow;
+mod frames;
 mod listen;
 mod store;
 

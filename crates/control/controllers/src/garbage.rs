@@ -3,6 +3,7 @@
 
 mod feed;
 mod graph;
+mod known;
 mod verdict;
 
 use std::sync::Arc;

@@ -159,18 +159,22 @@ impl<K: Watched> Cache<K> {
     }
 }
 
-/// Who wrote which field is nobody's business here, and is half of what an object weighs.
 fn kept<K: Watched>(mut object: K) -> Arc<K> {
-    object.meta_mut().managed_fields = None;
-    if let Some(pod) = (&mut object as &mut dyn Any).downcast_mut::<Pod>() {
-        lighten(pod);
-    }
+    lighten(&mut object);
     Arc::new(object)
+}
+
+/// Who wrote which field is nobody's business here, and is half of what an object weighs.
+pub(super) fn lighten<K: Watched>(object: &mut K) {
+    object.meta_mut().managed_fields = None;
+    if let Some(pod) = (object as &mut dyn Any).downcast_mut::<Pod>() {
+        lighten_pod(pod);
+    }
 }
 
 /// Of the most frequent kind, what only its node needs is left out: it is most of the rest. What is written is what differs
 /// from what was read, so nobody takes these fields for absent.
-fn lighten(pod: &mut Pod) {
+fn lighten_pod(pod: &mut Pod) {
     let Some(spec) = &mut pod.spec else { return };
     let volumes = spec.volumes.take().into_iter().flatten();
     let kept: Vec<_> = volumes.filter(says_where).collect();

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{Stream, StreamExt};
+use futures::AsyncBufRead;
 use kedge_clock::Clock;
 use kube::api::{ListParams, WatchEvent, WatchParams};
 use kube::{Api, Client};
 
-use super::cache::Cache;
+use super::cache::{Cache, lighten};
+use super::frames::{FrameError, Frames};
 use super::{Revision, Watched};
 
 const FIRST_WAIT: Duration = Duration::from_millis(100);
@@ -30,14 +31,13 @@ enum Ask {
 
 /// Never ends; the world stops it when nobody looks any more.
 pub(super) async fn follow<K: Watched>(client: Client, clock: Clock, cache: Arc<Cache<K>>) {
-    let api = Api::<K>::all(client);
     let mut ask = Ask::Everything;
     let mut wait = FIRST_WAIT;
     loop {
         let outcome = match ask {
-            Ask::Everything => everything(&api, &cache).await,
-            Ask::Pages => pages(&api, &cache).await,
-            Ask::After(revision) => after(&api, &cache, revision).await,
+            Ask::Everything => everything(&client, &cache).await,
+            Ask::Pages => pages(&Api::all(client.clone()), &cache).await,
+            Ask::After(revision) => after(&client, &cache, revision).await,
         };
         let seen = cache.seen();
         match outcome {
@@ -74,6 +74,8 @@ enum Failure {
     Refused(String),
     #[error("{0}")]
     Api(Box<kube::Error>),
+    #[error(transparent)]
+    Frame(#[from] FrameError),
     #[error("the server reported {0}")]
     Reported(String),
     #[error("the server gave no usable revision")]
@@ -92,14 +94,29 @@ impl From<kube::Error> for Failure {
     }
 }
 
+/// Begins a watch.
+async fn watch<K: Watched>(
+    client: &Client,
+    params: &WatchParams,
+    version: &str,
+) -> Result<Frames<impl AsyncBufRead + use<K>>, Failure> {
+    let request = kube::core::Request::new(K::url_path(&(), None)).watch(params, version);
+    let request = request.map_err(kube::Error::BuildRequest)?;
+    Ok(Frames::new(Box::pin(client.request_stream(request).await?)))
+}
+
 /// Reads all objects from the beginning of a watch and stays on it.
-async fn everything<K: Watched>(api: &Api<K>, cache: &Cache<K>) -> Result<(), Failure> {
+async fn everything<K: Watched>(client: &Client, cache: &Cache<K>) -> Result<(), Failure> {
     let params = WatchParams::default().initial_events();
-    let mut events = std::pin::pin!(api.watch(&params, "").await?);
+    let mut events = watch::<K>(client, &params, "").await?;
     let mut objects = Vec::new();
-    while let Some(event) = events.next().await {
-        match event? {
-            WatchEvent::Added(object) | WatchEvent::Modified(object) => objects.push(object),
+    while let Some(event) = events.next::<K>().await? {
+        match event {
+            // At once: thousands of them are held until the last has come.
+            WatchEvent::Added(mut object) | WatchEvent::Modified(mut object) => {
+                lighten(&mut object);
+                objects.push(object);
+            }
             WatchEvent::Deleted(object) => objects.retain(|other: &K| other.meta().uid != object.meta().uid),
             WatchEvent::Bookmark(bookmark) => {
                 if bookmark.metadata.annotations.contains_key(END_OF_INITIAL_EVENTS) {
@@ -121,7 +138,10 @@ async fn pages<K: Watched>(api: &Api<K>, cache: &Cache<K>) -> Result<(), Failure
     let mut objects = Vec::new();
     loop {
         let page = api.list(&params).await?;
-        objects.extend(page.items);
+        objects.extend(page.items.into_iter().map(|mut object| {
+            lighten(&mut object);
+            object
+        }));
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => params.continue_token = Some(token),
             None => {
@@ -133,18 +153,18 @@ async fn pages<K: Watched>(api: &Api<K>, cache: &Cache<K>) -> Result<(), Failure
     }
 }
 
-async fn after<K: Watched>(api: &Api<K>, cache: &Cache<K>, revision: Revision) -> Result<(), Failure> {
-    let events = std::pin::pin!(api.watch(&WatchParams::default(), &revision.0.to_string()).await?);
+async fn after<K: Watched>(client: &Client, cache: &Cache<K>, revision: Revision) -> Result<(), Failure> {
+    let events = watch::<K>(client, &WatchParams::default(), &revision.0.to_string()).await?;
     stay(events, cache).await
 }
 
 /// Follows a watch until it ends.
 async fn stay<K: Watched>(
-    mut events: impl Stream<Item = Result<WatchEvent<K>, kube::Error>> + Unpin,
+    mut events: Frames<impl AsyncBufRead + Unpin>,
     cache: &Cache<K>,
 ) -> Result<(), Failure> {
-    while let Some(event) = events.next().await {
-        match event? {
+    while let Some(event) = events.next().await? {
+        match event {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => cache.put(object),
             WatchEvent::Deleted(object) => cache.remove(object),
             WatchEvent::Bookmark(bookmark) => {

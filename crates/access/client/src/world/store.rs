@@ -11,8 +11,8 @@ use super::{Key, Watched};
 #[derive(Debug)]
 pub(super) struct Store<K> {
     /// In order of namespace, so that one namespace is a range.
-    objects: BTreeMap<Key, Arc<K>>,
-    found_by: HashMap<Trait, BTreeSet<Key>>,
+    objects: BTreeMap<Arc<Key>, Arc<K>>,
+    found_by: HashMap<Trait, BTreeSet<Arc<Key>>>,
 }
 
 /// What objects can be found by.
@@ -37,20 +37,20 @@ impl<K: Watched> Store<K> {
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = (&Key, &Arc<K>)> {
-        self.objects.iter()
+        self.objects.iter().map(|(key, object)| (&**key, object))
     }
 
     pub(super) fn in_namespace<'s>(&'s self, namespace: &'s str) -> impl Iterator<Item = &'s Arc<K>> {
         let first = Key::new(namespace, "");
         self.objects
-            .range(first..)
+            .range::<Key, _>(first..)
             .take_while(move |(key, _)| key.namespace == namespace)
             .map(|(_, object)| object)
     }
 
     pub(super) fn with(&self, wanted: &Trait) -> impl Iterator<Item = (&Key, &Arc<K>)> + use<'_, K> {
         let keys = self.found_by.get(wanted).into_iter().flatten();
-        keys.filter_map(|key| self.objects.get_key_value(key))
+        keys.filter_map(|key| self.objects.get_key_value(&**key)).map(|(key, object)| (&**key, object))
     }
 
     pub(super) fn len(&self) -> usize {
@@ -59,8 +59,16 @@ impl<K: Watched> Store<K> {
 
     /// Gives what was there before.
     pub(super) fn put(&mut self, key: Key, object: Arc<K>) -> Option<Arc<K>> {
+        let found_by: Vec<Trait> = traits(&*object).collect();
+        // Most changes are of what nothing is found by.
+        if let Some(known) = self.objects.get_mut(&key)
+            && traits(&**known).eq(found_by.iter().cloned())
+        {
+            return Some(std::mem::replace(known, object));
+        }
         let before = self.remove(&key);
-        for found in traits(&*object) {
+        let key = Arc::new(key);
+        for found in found_by {
             self.found_by.entry(found).or_default().insert(key.clone());
         }
         self.objects.insert(key, object);
@@ -81,11 +89,11 @@ impl<K: Watched> Store<K> {
     }
 }
 
-fn traits<K: Watched>(object: &K) -> Vec<Trait> {
+fn traits<K: Watched>(object: &K) -> impl Iterator<Item = Trait> {
     let meta = object.meta();
     let owners = meta.owner_references.iter().flatten().map(|owner| Trait::Owner(owner.uid.clone()));
     let labels = meta.labels.iter().flatten().map(|(name, value)| Trait::Label(name.clone(), value.clone()));
     let pod = (object as &dyn Any).downcast_ref::<Pod>();
     let node = pod.and_then(|pod| pod.spec.as_ref()?.node_name.clone()).map(Trait::Node);
-    owners.chain(labels).chain(node).collect()
+    owners.chain(labels).chain(node)
 }

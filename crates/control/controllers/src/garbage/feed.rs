@@ -10,7 +10,7 @@ use kedge_client::Client;
 use kedge_clock::Clock;
 use kedge_engine::{Key, Resource, TurnError, Wake};
 use kube::Resource as _;
-use kube::api::{Api, ApiResource, DynamicObject, PartialObjectMeta};
+use kube::api::{Api, ApiResource, DynamicObject};
 use kube::core::GroupVersionKind;
 use kube::discovery::{Discovery, Scope, verbs};
 use kube::runtime::{WatchStreamExt, watcher};
@@ -19,6 +19,7 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use super::graph::{Graph, Node, Reference};
+use super::known::Known;
 
 /// Definitions seldom come alone.
 const SETTLE: Duration = Duration::from_millis(100);
@@ -180,12 +181,12 @@ async fn follow(
     namespaced: bool,
     wake: Wake,
 ) {
-    let objects: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(shared.client.clone(), &api);
+    let objects: Api<Known> = Api::all_with(shared.client.clone(), &api);
     let config = watcher::Config::default().streaming_lists();
     let events = watcher(objects, config).default_backoff();
     let mut events = std::pin::pin!(events.into_stream());
     let mut reading: HashSet<String> = HashSet::new();
-    let put = |object: &PartialObjectMeta<DynamicObject>| {
+    let put = |object: &Known| {
         let woken = shared.graph.lock().put(Node::of(&resource, namespaced, &object.metadata));
         woken.into_iter().for_each(|uid| wake(Key::new("", uid)));
     };

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
-use http::{Request, Uri};
+use http::{Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Limited};
 use jiff::Timestamp;
 use kedge_kinds::{Cause, Details, Reason, Status};
@@ -36,11 +36,16 @@ pub(super) async fn answer(api: &Api, call: &Call, asking: Asking<'_>) -> Result
     let target = connections.nodes.target(&node, asked.insecure, api.clock().now())?;
     let namespace = call.at.namespace.as_deref().unwrap_or_default();
     let place = format!("/containerLogs/{namespace}/{name}/{container}{}", asked.text());
-    let mut request = Request::new(proxy::nothing());
+    let upgrades = asking.upgrades();
+    let mut request = if upgrades { asking.outward(None) } else { Request::new(proxy::nothing()) };
     *request.uri_mut() = place.parse::<Uri>().map_err(|error| unexplained(error.to_string()))?;
     let back = asking.back(api.stopping());
     let answered = proxy::exchange(&connections.reach, &target, request, back).await;
     let mut answer = answered.map_err(|error| unexplained(error.to_string()))?;
+    // The node speaks WebSocket itself; a client that asked for it gets its connection.
+    if upgrades && answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+        return Ok(answer);
+    }
     if !matches!(answer.status().as_u16(), 200..=206) {
         return Err(complaint(name, answer).await);
     }

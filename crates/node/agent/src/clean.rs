@@ -16,6 +16,7 @@ use rustix::mount::{UnmountFlags, unmount};
 
 use crate::cgroups;
 use crate::network::Networking;
+use crate::vault;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CleanError {
@@ -56,6 +57,9 @@ pub async fn clean(data: &Path, networking: &Networking) -> Result<(), CleanErro
     }
     if let Some(network) = networking.written() {
         remove(&network)?;
+    }
+    if let Some(vault) = vault::place(data) {
+        vault::clear(&vault);
     }
     cgroups::clear(data)?;
     unmount_below(data)

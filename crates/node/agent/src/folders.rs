@@ -4,12 +4,15 @@ use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::core::v1::Pod;
 
+use crate::vault;
+
 #[derive(Clone, Debug)]
 pub(crate) struct Folders {
     data: PathBuf,
     pods: PathBuf,
     logs: PathBuf,
     volumes: PathBuf,
+    vault: Option<PathBuf>,
 }
 
 impl Folders {
@@ -22,11 +25,17 @@ impl Folders {
             pods: data.join("pods"),
             logs: data.join("logs/pods"),
             volumes: whole.join("volumes"),
+            vault: vault::place(data),
         }
     }
 
     pub(crate) fn data(&self) -> &Path {
         &self.data
+    }
+
+    /// Where is kept what no disk may hold.
+    pub(crate) fn vault(&self) -> Option<&Path> {
+        self.vault.as_deref()
     }
 
     pub(crate) fn pods(&self) -> &Path {
@@ -94,6 +103,9 @@ impl Folders {
 
     /// Removes a pod's folders. What cannot be removed is tried again at the next start.
     pub(crate) fn remove(&self, uid: &str) {
+        if let Some(vault) = &self.vault {
+            vault::remove(vault, uid);
+        }
         let logs = std::fs::read_dir(&self.logs).into_iter().flatten().flatten().map(|entry| entry.path());
         let mine = logs.filter(|path| path.to_string_lossy().ends_with(&format!("_{uid}")));
         for folder in mine.chain([self.pod(uid)]) {

@@ -37,6 +37,7 @@ mod steps;
 mod tidy;
 mod tools;
 mod usage;
+mod vault;
 mod view;
 mod voice;
 mod volumes;

@@ -94,7 +94,8 @@ impl Lives {
         for pod in pods {
             let leaving = self.known.values().any(|known| {
                 let old = known.tell.borrow();
-                let is_same = old.metadata.uid == pod.metadata.uid && old.metadata.deletion_timestamp.is_none();
+                let is_same =
+                    old.metadata.uid == pod.metadata.uid && old.metadata.deletion_timestamp.is_none();
                 known.source == Source::File && name(&old) == name(&pod) && !is_same
             });
             if leaving {
@@ -161,7 +162,8 @@ impl Lives {
             }
         };
         let labelled = sandboxes.iter().filter_map(|sandbox| sandbox.labels.get(POD_UID).cloned());
-        let left: BTreeSet<String> = labelled.chain(tools.folders.uids()).chain(tools.cgroups.uids().unwrap_or_default()).collect();
+        let left: BTreeSet<String> =
+            labelled.chain(tools.folders.uids()).chain(tools.cgroups.uids().unwrap_or_default()).collect();
         for uid in left.iter().filter(|uid| !self.known.contains_key(*uid)) {
             if let Err(error) = remove_all(tools, uid).await {
                 tracing::warn!(%error, uid, "cannot remove what is left of a pod");

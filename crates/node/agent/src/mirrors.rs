@@ -120,7 +120,8 @@ fn plan(wanted: &[Arc<Pod>], seen: &Seen) -> Vec<Step> {
         return Vec::new();
     }
     let by_name: HashMap<String, &Arc<Pod>> = wanted.iter().map(|pod| (name(pod), pod)).collect();
-    let wrong = seen.pods.iter().filter(|(key, mirror)| !by_name.get(*key).is_some_and(|pod| shows(mirror, pod)));
+    let wrong =
+        seen.pods.iter().filter(|(key, mirror)| !by_name.get(*key).is_some_and(|pod| shows(mirror, pod)));
     let mut steps: Vec<Step> = wrong.map(|(_, mirror)| Step::Delete(mirror.clone())).collect();
     // One that is in the way goes first; once it is gone there is another turn.
     let missing = wanted.iter().filter(|pod| !seen.pods.contains_key(&name(pod)));

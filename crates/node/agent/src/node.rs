@@ -204,10 +204,7 @@ impl NodeKeeper {
                 labels: Some(self.facts.labels.clone()),
                 ..ObjectMeta::default()
             },
-            spec: Some(NodeSpec {
-                taints: (!taints.is_empty()).then_some(taints),
-                ..NodeSpec::default()
-            }),
+            spec: Some(NodeSpec { taints: (!taints.is_empty()).then_some(taints), ..NodeSpec::default() }),
             status: None,
         }
     }

@@ -37,7 +37,9 @@ impl Shutdown {
     /// Returns when nothing runs any more, or the time is over.
     pub async fn run(&self, grace: Grace) {
         tracing::info!("the machine goes down: ending its pods");
-        self.tools.board.write(|notes| drop(notes.troubles.insert(TROUBLE, "node is shutting down".to_owned())));
+        self.tools
+            .board
+            .write(|notes| drop(notes.troubles.insert(TROUBLE, "node is shutting down".to_owned())));
         let ordinary = grace.whole.saturating_sub(grace.critical);
         self.end(false, ordinary).await;
         self.end(true, grace.critical).await;
@@ -68,8 +70,7 @@ impl Shutdown {
 fn verdict(pod: &Pod, time: Duration) -> Verdict {
     let own = pod.spec.as_ref().and_then(|spec| spec.termination_grace_period_seconds).unwrap_or(30);
     let time = SignedDuration::try_from(time).unwrap_or(SignedDuration::MAX);
-    let mut verdict =
-        Verdict::new("Terminated", "Pod was terminated in response to imminent node shutdown.");
+    let mut verdict = Verdict::new("Terminated", "Pod was terminated in response to imminent node shutdown.");
     verdict.grace = Some(SignedDuration::from_secs(own.max(0)).min(time));
     verdict
 }

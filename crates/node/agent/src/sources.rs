@@ -7,14 +7,27 @@ use k8s_openapi::api::core::v1::{ConfigMap, EnvFromSource, EnvVarSource, Pod, Po
 use kedge_engine::World;
 use kedge_kinds::Quantity;
 use kube::{Api, Client};
+use serde::{Deserialize, Serialize};
 
 use crate::plan::{as_container, containers};
 use crate::spec::env::Lookup;
 
-/// Everything that the environment of a pod's containers may need.
-pub(crate) struct Sources {
+/// What was read for one pod alone.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Read {
     maps: HashMap<String, ConfigMap>,
     secrets: HashMap<String, Secret>,
+}
+
+impl Read {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.maps.is_empty() && self.secrets.is_empty()
+    }
+}
+
+/// Everything that the environment of a pod's containers may need.
+pub(crate) struct Sources {
+    read: Read,
     services: Vec<Arc<Service>>,
     allocatable: HashMap<String, Quantity>,
 }
@@ -30,33 +43,38 @@ impl Sources {
         let names = pod.spec.as_ref().map(Names::of).unwrap_or_default();
         let maps = Api::<ConfigMap>::namespaced(client.clone(), namespace);
         let secrets = Api::<Secret>::namespaced(client.clone(), namespace);
-        let mut sources = Self {
-            maps: HashMap::new(),
-            secrets: HashMap::new(),
-            services: world.cache::<Service>().map(|cache| cache.all()).unwrap_or_default(),
-            allocatable,
-        };
+        let mut read = Read::default();
         for name in names.maps {
             if let Some(found) = maps.get_opt(&name).await? {
-                sources.maps.insert(name, found);
+                read.maps.insert(name, found);
             }
         }
         for name in names.secrets {
             if let Some(found) = secrets.get_opt(&name).await? {
-                sources.secrets.insert(name, found);
+                read.secrets.insert(name, found);
             }
         }
-        Ok(sources)
+        Ok(Self::from_read(read, world, allocatable))
+    }
+
+    /// With what was read for the pod before.
+    pub(crate) fn from_read(read: Read, world: &World, allocatable: HashMap<String, Quantity>) -> Self {
+        let services = world.cache::<Service>().map(|cache| cache.all()).unwrap_or_default();
+        Self { read, services, allocatable }
+    }
+
+    pub(crate) fn read(&self) -> &Read {
+        &self.read
     }
 }
 
 impl Lookup for Sources {
     fn config_map(&self, name: &str) -> Option<&ConfigMap> {
-        self.maps.get(name)
+        self.read.maps.get(name)
     }
 
     fn secret(&self, name: &str) -> Option<&Secret> {
-        self.secrets.get(name)
+        self.read.secrets.get(name)
     }
 
     fn services(&self) -> Vec<&Service> {

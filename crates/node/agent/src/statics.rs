@@ -97,7 +97,8 @@ impl Statics {
         self.pods.retain(|path, _| paths.contains(path));
         for path in paths {
             match self.file(&path) {
-                Ok(pod) if self.pods.get(&path).is_some_and(|held| held.metadata.uid == pod.metadata.uid) => {}
+                Ok(pod) if self.pods.get(&path).is_some_and(|held| held.metadata.uid == pod.metadata.uid) => {
+                }
                 Ok(pod) => drop(self.pods.insert(path, pod)),
                 Err(error) => {
                     let why = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();

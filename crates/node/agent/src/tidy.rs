@@ -49,8 +49,12 @@ mod tests {
             ..PodSandbox::default()
         };
         let (over, ready) = (PodSandboxState::NotReady, PodSandboxState::Ready);
-        let mut all =
-            vec![sandbox("a", 1, over), sandbox("a", 2, ready), sandbox("a", 3, ready), sandbox("b", 1, over)];
+        let mut all = vec![
+            sandbox("a", 1, over),
+            sandbox("a", 2, ready),
+            sandbox("a", 3, ready),
+            sandbox("b", 1, over),
+        ];
         assert_eq!(replaced(&all), ["a1"]);
         // What is nobody's pod is not ours.
         all.iter_mut().for_each(|one| one.labels.clear());

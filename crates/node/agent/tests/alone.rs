@@ -13,17 +13,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use k8s_openapi::api::core::v1::{Node, Pod};
-use kedge_agent::{Agent, Settings, Told};
+use k8s_openapi::api::core::v1::{Node, Pod, Secret};
+use kedge_agent::{Agent, Eviction, Settings, Thresholds, Told};
 use kedge_runtime::Runtime;
 use kedge_runtime::wire::{Container, ContainerState};
 use kedge_testkit::admin;
 use kube::Client;
-use kube::api::{DeleteParams, ObjectMeta};
+use kube::api::{DeleteParams, ObjectMeta, PostParams};
 use scene::{PATIENCE, Scene, container_id, phase, restarts, shell};
 use serde_json::json;
 
 const LONG: &str = "trap 'exit 0' TERM; while :; do sleep 0.1; done";
+
+/// How full the machine's disk is must not decide about a test.
+fn usual(scene: &Scene) -> Settings {
+    let eviction = Eviction { thresholds: Thresholds::none(), ..Eviction::default() };
+    Settings { eviction, ..Settings::new("here", scene.folder.path()) }
+}
 
 /// A client that reaches nobody for as long as this says so.
 fn fickle(inner: Client, away: Arc<AtomicBool>) -> Client {
@@ -61,9 +67,14 @@ async fn running(runtime: &Runtime) -> Vec<Container> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_that_starts_without_the_api_keeps_its_pods() {
     let mut scene = Scene::new().await;
-    for name in ["stays", "crashes"] {
-        scene.make(name, json!({"containers": [shell("main", LONG)]})).await;
-    }
+    let secrets = kube::Api::<Secret>::namespaced(scene.api.client(admin("somebody")), "default");
+    let secret = json!({"metadata": {"name": "s"}, "stringData": {"k": "v"}});
+    secrets.create(&PostParams::default(), &serde_json::from_value(secret).unwrap()).await.unwrap();
+    scene.make("stays", json!({"containers": [shell("main", LONG)]})).await;
+    let mut crashes = shell("main", &format!("[ $K = v ] || exit 9; {LONG}"));
+    let from = json!({"secretKeyRef": {"name": "s", "key": "k"}});
+    crashes["env"] = json!([{"name": "K", "valueFrom": from}]);
+    scene.make("crashes", json!({"containers": [crashes]})).await;
     let mut before = Vec::new();
     for name in ["stays", "crashes"] {
         before.push(scene.until("it runs", name, |pod| phase(pod) == "Running").await);
@@ -71,7 +82,7 @@ async fn an_agent_that_starts_without_the_api_keeps_its_pods() {
     scene.kill_agent().await;
     let away = Arc::new(AtomicBool::new(true));
     let client = fickle(scene.api.client(admin("system:node:here")), away.clone());
-    let settings = Settings::new("here", scene.folder.path());
+    let settings = usual(&scene);
     start(&mut scene, settings, client).await;
     let runtime = Runtime::at(&scene.folder.path().join("containerd/containerd.sock"));
     // What ends comes back although nobody can be asked.
@@ -122,8 +133,7 @@ async fn a_file_is_a_pod_and_a_deleted_node_comes_back() {
         capacity: [("cpu".to_owned(), "7".parse().unwrap())].into(),
         ..Told::default()
     };
-    let settings =
-        Settings { static_pods: Some(folder.clone()), node: told, ..Settings::new("here", scene.folder.path()) };
+    let settings = Settings { static_pods: Some(folder.clone()), node: told, ..usual(&scene) };
     let client = scene.api.client(admin("system:node:here"));
     start(&mut scene, settings, client).await;
     let pods = scene.pods();

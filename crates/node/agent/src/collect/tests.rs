@@ -29,7 +29,12 @@ fn what_was_not_used_for_the_longest_time_goes_first() {
         ("all that may go", &usual, 0, "c b"),
         ("nothing is free at all", &ImageRules { low: 10, ..usual.clone() }, 0, "c b a"),
         ("old ones go although there is room", &dated, 50, "c b"),
-        ("the young one is old enough", &ImageRules { youngest: SignedDuration::ZERO, low: 0, ..usual.clone() }, 0, "e c b a"),
+        (
+            "the young one is old enough",
+            &ImageRules { youngest: SignedDuration::ZERO, low: 0, ..usual.clone() },
+            0,
+            "c e b a",
+        ),
     ] {
         let begun = noon() - SignedDuration::from_hours(2);
         let disk = Disk { capacity: 100, available };

@@ -80,7 +80,11 @@ fn pressure(found: Pressure) -> [Finding; 3] {
             "MemoryPressure",
             found.memory,
             [
-                ("KubeletHasInsufficientMemory", "NodeHasInsufficientMemory", "insufficient memory available"),
+                (
+                    "KubeletHasInsufficientMemory",
+                    "NodeHasInsufficientMemory",
+                    "insufficient memory available",
+                ),
                 ("KubeletHasSufficientMemory", "NodeHasSufficientMemory", "sufficient memory available"),
             ],
         ),

@@ -52,8 +52,7 @@ impl Facts {
             ("beta.kubernetes.io/os", "linux"),
             ("beta.kubernetes.io/arch", &info.architecture),
         ];
-        let mut labels: BTreeMap<_, _> =
-            usual.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        let mut labels: BTreeMap<_, _> = usual.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
         labels.extend(told.labels.clone());
         let allocatable = allocatable(&capacity, &told.reserved);
         Self { allocatable, capacity, info, labels, taints: told.taints.clone() }

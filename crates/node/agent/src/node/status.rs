@@ -117,8 +117,7 @@ mod tests {
 
     #[test]
     fn what_others_wrote_stays() {
-        let facts =
-            Facts::read("n", Path::new("/"), &Told::default(), String::new(), String::new());
+        let facts = Facts::read("n", Path::new("/"), &Told::default(), String::new(), String::new());
         let amount = |text: &str| Written(text.to_owned());
         let before = NodeStatus {
             capacity: Some(BTreeMap::from([
@@ -128,7 +127,8 @@ mod tests {
             phase: Some("kept".to_owned()),
             ..NodeStatus::default()
         };
-        let place = Place { node: "n".to_owned(), node_ips: vec!["192.0.2.1".to_owned()], pod_ips: Vec::new() };
+        let place =
+            Place { node: "n".to_owned(), node_ips: vec!["192.0.2.1".to_owned()], pod_ips: Vec::new() };
         let notes = Notes { port: Some(10250), ..Notes::default() };
         let told = status(before, &facts, &place, &notes, &Inventory::default());
         let capacity = told.capacity.unwrap();

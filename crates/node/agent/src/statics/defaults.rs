@@ -16,9 +16,8 @@ pub(super) fn fill(spec: &mut PodSpec) {
 
 fn fill_container(container: &mut Container) {
     let image = container.image.as_deref().unwrap_or_default();
-    let moves = Reference::parse(image).is_ok_and(|image| {
-        image.digest.is_none() && image.tag.as_deref().is_none_or(|tag| tag == "latest")
-    });
+    let moves = Reference::parse(image)
+        .is_ok_and(|image| image.digest.is_none() && image.tag.as_deref().is_none_or(|tag| tag == "latest"));
     let policy = if moves { "Always" } else { "IfNotPresent" };
     container.image_pull_policy.get_or_insert_with(|| policy.to_owned());
     container.termination_message_path.get_or_insert_with(|| "/dev/termination-log".to_owned());

@@ -47,10 +47,10 @@ fn a_file_is_a_pod_of_this_node() {
 fn what_is_no_pod_says_why() {
     for (text, why) in [
         ("{", "neither YAML nor JSON"),
-        ("kind: Node\napiVersion: v1\nmetadata: {name: n}", "not a Pod"),
+        ("kind: Node\napiVersion: v1\nmetadata: {name: web}", "not a Pod"),
         ("kind: Pod\napiVersion: v1\nmetadata: {}\nspec: {containers: [{name: c}]}", "no name"),
-        ("kind: Pod\napiVersion: v1\nmetadata: {name: n}", "no spec"),
-        ("kind: Pod\napiVersion: v1\nmetadata: {name: n}\nspec: {containers: []}", "no containers"),
+        ("kind: Pod\napiVersion: v1\nmetadata: {name: web}", "no spec"),
+        ("kind: Pod\napiVersion: v1\nmetadata: {name: web}\nspec: {containers: []}", "no containers"),
     ] {
         let error = pod(text, Path::new("/x"), "n", noon()).unwrap_err().to_string();
         assert!(error.contains(why), "{text}: {error}");

@@ -1,6 +1,7 @@
 //! What was last known of the objects that a pod refers to. When the API cannot be asked, a container that comes back comes
 //! back with that; a pod of which nothing was ever known has to wait.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
@@ -8,6 +9,7 @@ use parking_lot::Mutex;
 
 use crate::sources::Sources;
 use crate::tools::Tools;
+use crate::vault;
 
 #[derive(Default)]
 pub(crate) struct Seen {
@@ -16,16 +18,34 @@ pub(crate) struct Seen {
 
 impl Seen {
     pub(super) async fn sources(&self, tools: &Tools, pod: &Pod) -> Result<Arc<Sources>, kube::Error> {
+        let uid = pod.metadata.uid.as_deref().unwrap_or_default();
+        let vault = tools.folders.vault();
         match Sources::of(pod, &tools.client, &tools.world, tools.allocatable.clone()).await {
             Ok(sources) => {
                 let sources = Arc::new(sources);
                 *self.sources.lock() = Some(sources.clone());
+                if let Some(vault) = vault.filter(|_| !sources.read().is_empty()) {
+                    keep(vault, uid, &sources);
+                }
                 Ok(sources)
             }
             Err(error) => {
                 let seen = self.sources.lock().clone();
-                seen.ok_or(error)
+                let kept = || {
+                    let read = serde_json::from_slice(&vault::get(vault?, uid)?).ok()?;
+                    let allocatable = tools.allocatable.clone();
+                    Some(Arc::new(Sources::from_read(read, &tools.world, allocatable)))
+                };
+                seen.or_else(kept).ok_or(error)
             }
         }
+    }
+}
+
+/// For an agent that starts while nobody can be asked.
+fn keep(vault: &Path, uid: &str, sources: &Sources) {
+    let kept = serde_json::to_vec(sources.read()).map_err(std::io::Error::from);
+    if let Err(error) = kept.and_then(|bytes| vault::put(vault, uid, &bytes)) {
+        tracing::debug!(%error, uid, "cannot keep what a pod refers to");
     }
 }

@@ -69,9 +69,7 @@ fn image() -> (String, Blobs) {
         "rootfs": {"type": "layers", "diff_ids": [digest]},
     });
     let config = serde_json::to_vec(&config).unwrap();
-    let describe = |media_type: &str, bytes: &[u8]| {
-        json!({"mediaType": media_type, "digest": Digest::of(bytes).to_string(), "size": bytes.len()})
-    };
+    let describe = |media_type: &str, bytes: &[u8]| json!({"mediaType": media_type, "digest": Digest::of(bytes).to_string(), "size": bytes.len()});
     let manifest = json!({
         "schemaVersion": 2, "mediaType": MANIFEST,
         "config": describe("application/vnd.oci.image.config.v1+json", &config),
@@ -79,7 +77,8 @@ fn image() -> (String, Blobs) {
     });
     let manifest = serde_json::to_vec(&manifest).unwrap();
     let name = Digest::of(&manifest).to_string();
-    let blobs = [(MANIFEST, manifest), ("application/octet-stream", config), ("application/octet-stream", layer)];
+    let blobs =
+        [(MANIFEST, manifest), ("application/octet-stream", config), ("application/octet-stream", layer)];
     (name, blobs.into_iter().map(|(kind, bytes)| (Digest::of(&bytes).to_string(), (kind, bytes))).collect())
 }
 

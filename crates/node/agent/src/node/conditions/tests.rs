@@ -20,7 +20,12 @@ fn notes(pressure: Pressure, trouble: Option<&str>) -> Notes {
 
 fn shown(conditions: &[NodeCondition]) -> String {
     let one = |condition: &NodeCondition| {
-        format!("{}={} {}", condition.type_, condition.status, condition.reason.as_deref().unwrap_or_default())
+        format!(
+            "{}={} {}",
+            condition.type_,
+            condition.status,
+            condition.reason.as_deref().unwrap_or_default()
+        )
     };
     conditions.iter().map(one).collect::<Vec<_>>().join(", ")
 }

@@ -103,7 +103,7 @@ pub(crate) async fn remove(socket: &Path, names: &[String]) -> Result<String, Im
 fn size(bytes: u64) -> String {
     match bytes {
         0..1_048_576 => format!("{}KiB", bytes.div_ceil(1024)),
-        _ => format!("{}.{}MiB", bytes >> 20, (bytes & 0xf_ffff) * 10 >> 20),
+        _ => format!("{}.{}MiB", bytes >> 20, ((bytes & 0xf_ffff) * 10) >> 20),
     }
 }
 

@@ -201,7 +201,7 @@ fn is_of(container: &Container, image: &Image) -> bool {
 }
 
 fn gibibytes(bytes: u64) -> String {
-    format!("{}.{} GiB", bytes >> 30, (bytes & ((1 << 30) - 1)) * 10 >> 30)
+    format!("{}.{} GiB", bytes >> 30, ((bytes & ((1 << 30) - 1)) * 10) >> 30)
 }
 
 #[cfg(test)]

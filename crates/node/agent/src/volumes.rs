@@ -151,8 +151,7 @@ impl PodVolumes {
         if wants.is_empty() && !has_facts {
             return;
         }
-        let keeper =
-            Keeper::new(self.tools.clone(), self.wanted.clone(), self.made.clone(), gathered, wants);
+        let keeper = Keeper::new(self.tools.clone(), self.wanted.clone(), self.made.clone(), gathered, wants);
         *self.keeper.lock() = Some(Task(tokio::spawn(keeper.keep())));
     }
 

@@ -21,7 +21,8 @@ use crate::scene::Scene;
 
 /// A pod of one container that mounts volumes and says something.
 fn shows(script: &str, mounts: Value, volumes: Value) -> Value {
-    let container = json!({"name": "c", "image": "busybox:1", "command": ["sh", "-c", script], "volumeMounts": mounts});
+    let container =
+        json!({"name": "c", "image": "busybox:1", "command": ["sh", "-c", script], "volumeMounts": mounts});
     json!({"restartPolicy": "Never", "containers": [container], "volumes": volumes})
 }
 
@@ -38,7 +39,9 @@ fn with(mut value: Value, more: Value) -> Value {
 async fn volumes_are_what_their_pods_ask_for() {
     let scene = Scene::new().await;
     let data = json!({"data-1": "value-1", "data-2": "value-2"});
-    scene.put::<ConfigMap>(json!({"metadata": {"name": "m"}, "data": data, "binaryData": {"raw": "3sre"}})).await;
+    scene
+        .put::<ConfigMap>(json!({"metadata": {"name": "m"}, "data": data, "binaryData": {"raw": "3sre"}}))
+        .await;
     scene.put::<Secret>(json!({"metadata": {"name": "s"}, "stringData": {"key": "hidden"}})).await;
     let host = scene.folder.path().join("host");
     std::fs::create_dir_all(host.join("inner")).unwrap();
@@ -54,47 +57,147 @@ async fn volumes_are_what_their_pods_ask_for() {
     let as_group = |group: i64| json!({"securityContext": {"fsGroup": group}});
     let as_user = |user: i64, group: i64| json!({"securityContext": {"runAsUser": user, "runAsGroup": user, "fsGroup": group}});
     let make_file = "umask 0; echo hi > /v/f; busybox chmod 0660 /v/f; busybox stat -c '%a %u %g' /v/f";
-    let mut with_name = shows("busybox cat /v/../w/p-expr/f", json!([
-        with(at("v", "/v"), json!({"subPathExpr": "$(NAME)"})), at("v", "/w")]), disk.clone());
+    let mut with_name = shows(
+        "busybox cat /v/../w/p-expr/f",
+        json!([with(at("v", "/v"), json!({"subPathExpr": "$(NAME)"})), at("v", "/w")]),
+        disk.clone(),
+    );
     with_name["containers"][0]["env"] =
         json!([{"name": "NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]);
     with_name["containers"][0]["command"][2] = json!("echo written > /v/f; busybox cat /w/expr/f");
     let cases = [
         ("disk", shows(look, plain("v"), disk.clone()), "777 0 0"),
-        ("memory", shows(&format!("{look}; busybox df /v | busybox tail -1 | busybox awk '{{print $1, $2}}'"),
-            plain("v"), memory.clone()), "1777 0 0\ntmpfs 10240"),
-        ("group-disk", with(shows(&format!("{look}; {make_file}"), plain("v"), disk.clone()), as_group(123)),
-            "2777 0 123\n660 0 123"),
-        ("group-memory", with(shows(&format!("{look}; {make_file}"), plain("v"), memory.clone()), as_user(1001, 123)),
-            "3777 0 123\n660 1001 123"),
+        (
+            "memory",
+            shows(
+                &format!("{look}; busybox df /v | busybox tail -1 | busybox awk '{{print $1, $2}}'"),
+                plain("v"),
+                memory.clone(),
+            ),
+            "1777 0 0\ntmpfs 10240",
+        ),
+        (
+            "group-disk",
+            with(shows(&format!("{look}; {make_file}"), plain("v"), disk.clone()), as_group(123)),
+            "2777 0 123\n660 0 123",
+        ),
+        (
+            "group-memory",
+            with(shows(&format!("{look}; {make_file}"), plain("v"), memory.clone()), as_user(1001, 123)),
+            "3777 0 123\n660 1001 123",
+        ),
         ("group-sub", with(shows(look, sub("test-sub"), memory.clone()), as_user(1001, 123)), "3777 0 123"),
-        ("map", shows("cd /v; for f in *; do echo $f; done; busybox cat data-1; echo; busybox od -An -tx1 raw; \
-            busybox stat -L -c %a data-1; echo x > y || echo read-only", plain("v"), map.clone()),
-            "data-1\ndata-2\nraw\nvalue-1\n de ca de\n644\nread-only"),
-        ("map-user", with(shows("busybox cat /v/data-2", plain("v"), map.clone()), as_user(1000, 1001)), "value-2"),
-        ("secret", shows("busybox cat /v/key; echo; busybox stat -L -c '%a %u %g' /v/key; busybox df /v | busybox tail -1 | \
-            busybox awk '{print $1}'", plain("v"), secret(json!({"defaultMode": 0o400}))), "hidden\n400 0 0\ntmpfs"),
-        ("secret-group", with(shows("busybox cat /v/key; echo; busybox stat -L -c '%a %u %g' /v/key", plain("v"),
-            secret(json!({"defaultMode": 0o440}))), as_user(1000, 1001)), "hidden\n440 0 1001"),
-        ("secret-items", shows("busybox cat /v/deep/er; echo; busybox stat -L -c %a /v/deep/er", plain("v"),
-            secret(json!({"items": [{"key": "key", "path": "deep/er", "mode": 0o400}]}))), "hidden\n400"),
-        ("secret-absent", shows("cd /v; echo *", plain("v"), json!([{"name": "v", "secret":
-            {"secretName": "none", "optional": true}}])), "*"),
-        ("host", shows("busybox cat /v/inner/x; echo; echo made > /v/made", plain("v"), on_node.clone()), "on the node"),
+        (
+            "map",
+            shows(
+                "cd /v; for f in *; do echo $f; done; busybox cat data-1; echo; busybox od -An -tx1 raw; \
+            busybox stat -L -c %a data-1; echo x > y || echo read-only",
+                plain("v"),
+                map.clone(),
+            ),
+            "data-1\ndata-2\nraw\nvalue-1\n de ca de\n644\nread-only",
+        ),
+        (
+            "map-user",
+            with(shows("busybox cat /v/data-2", plain("v"), map.clone()), as_user(1000, 1001)),
+            "value-2",
+        ),
+        (
+            "secret",
+            shows(
+                "busybox cat /v/key; echo; busybox stat -L -c '%a %u %g' /v/key; busybox df /v | busybox tail -1 | \
+            busybox awk '{print $1}'",
+                plain("v"),
+                secret(json!({"defaultMode": 0o400})),
+            ),
+            "hidden\n400 0 0\ntmpfs",
+        ),
+        (
+            "secret-group",
+            with(
+                shows(
+                    "busybox cat /v/key; echo; busybox stat -L -c '%a %u %g' /v/key",
+                    plain("v"),
+                    secret(json!({"defaultMode": 0o440})),
+                ),
+                as_user(1000, 1001),
+            ),
+            "hidden\n440 0 1001",
+        ),
+        (
+            "secret-items",
+            shows(
+                "busybox cat /v/deep/er; echo; busybox stat -L -c %a /v/deep/er",
+                plain("v"),
+                secret(json!({"items": [{"key": "key", "path": "deep/er", "mode": 0o400}]})),
+            ),
+            "hidden\n400",
+        ),
+        (
+            "secret-absent",
+            shows(
+                "cd /v; echo *",
+                plain("v"),
+                json!([{"name": "v", "secret":
+            {"secretName": "none", "optional": true}}]),
+            ),
+            "*",
+        ),
+        (
+            "host",
+            shows("busybox cat /v/inner/x; echo; echo made > /v/made", plain("v"), on_node.clone()),
+            "on the node",
+        ),
         ("host-sub", shows("busybox cat /v/x", sub("inner"), on_node.clone()), "on the node"),
         ("map-sub", shows("busybox cat /v", sub("data-1"), map.clone()), "value-1"),
         ("expr", with_name, "written"),
-        ("nested", shows("busybox cat /v/data-1 /v/in/key", json!([at("v", "/v"), at("w", "/v/in")]), json!([
-            {"name": "v", "configMap": {"name": "m"}}, {"name": "w", "secret": {"secretName": "s"}}])), "value-1hidden"),
-        ("rro", shows("echo x > /v/y || echo read-only; busybox cat /v/inner/x", json!([with(at("v", "/v"),
-            json!({"readOnly": true, "recursiveReadOnly": "Enabled"}))]), on_node.clone()), "read-only\non the node"),
-        ("unused", shows("echo fine", json!([]), json!([{"name": "v", "configMap": {"name": "none"}}])), "fine"),
-        ("hosts", with(shows("busybox grep -c 'Kubernetes-managed hosts file (host network).' /etc/hosts; \
-            busybox tail -2 /etc/hosts", json!([]), json!([])), json!({"hostAliases": [{"ip": "192.0.2.9",
-            "hostnames": ["a", "b"]}]})), "1\n# Entries added by HostAliases.\n192.0.2.9\ta\tb"),
-        ("dns", with(shows("busybox cat /etc/resolv.conf", json!([]), json!([])), json!({"dnsPolicy": "None", "dnsConfig":
-            {"nameservers": ["192.0.2.53"], "searches": ["example.org"], "options": [{"name": "ndots", "value": "3"}]}})),
-            "search example.org\nnameserver 192.0.2.53\noptions ndots:3"),
+        (
+            "nested",
+            shows(
+                "busybox cat /v/data-1 /v/in/key",
+                json!([at("v", "/v"), at("w", "/v/in")]),
+                json!([
+            {"name": "v", "configMap": {"name": "m"}}, {"name": "w", "secret": {"secretName": "s"}}]),
+            ),
+            "value-1hidden",
+        ),
+        (
+            "rro",
+            shows(
+                "echo x > /v/y || echo read-only; busybox cat /v/inner/x",
+                json!([with(at("v", "/v"), json!({"readOnly": true, "recursiveReadOnly": "Enabled"}))]),
+                on_node.clone(),
+            ),
+            "read-only\non the node",
+        ),
+        (
+            "unused",
+            shows("echo fine", json!([]), json!([{"name": "v", "configMap": {"name": "none"}}])),
+            "fine",
+        ),
+        (
+            "hosts",
+            with(
+                shows(
+                    "busybox grep -c 'Kubernetes-managed hosts file (host network).' /etc/hosts; \
+            busybox tail -2 /etc/hosts",
+                    json!([]),
+                    json!([]),
+                ),
+                json!({"hostAliases": [{"ip": "192.0.2.9",
+            "hostnames": ["a", "b"]}]}),
+            ),
+            "1\n# Entries added by HostAliases.\n192.0.2.9\ta\tb",
+        ),
+        (
+            "dns",
+            with(
+                shows("busybox cat /etc/resolv.conf", json!([]), json!([])),
+                json!({"dnsPolicy": "None", "dnsConfig":
+            {"nameservers": ["192.0.2.53"], "searches": ["example.org"], "options": [{"name": "ndots", "value": "3"}]}}),
+            ),
+            "search example.org\nnameserver 192.0.2.53\noptions ndots:3",
+        ),
     ];
     for (name, spec, _) in &cases {
         scene.make(name, spec.clone()).await;
@@ -118,11 +221,18 @@ async fn files_follow_their_objects() {
     scene.put::<ConfigMap>(map("1")).await;
     scene.put::<Secret>(secret("1")).await;
     let all = "busybox cat /map/k /secret/k /late/k 2> /dev/null; busybox cat /fact/l; busybox cat /sub";
-    let script = format!("old=; while :; do new=$({all}); [ \"$new\" = \"$old\" ] || echo $new; old=$new; sleep 0.05; done");
+    let script = format!(
+        "old=; while :; do new=$({all}); [ \"$new\" = \"$old\" ] || echo $new; old=$new; sleep 0.05; done"
+    );
     let fact = json!({"items": [{"path": "l", "fieldRef": {"fieldPath": "metadata.labels['key']"}}]});
     let late = json!({"sources": [{"secret": {"name": "later", "optional": true}}]});
-    let mounts = json!([at("map", "/map"), at("secret", "/secret"), at("late", "/late"), at("fact", "/fact"),
-        with(at("map", "/sub"), json!({"subPath": "k"}))]);
+    let mounts = json!([
+        at("map", "/map"),
+        at("secret", "/secret"),
+        at("late", "/late"),
+        at("fact", "/fact"),
+        with(at("map", "/sub"), json!({"subPath": "k"}))
+    ]);
     let volumes = json!([
         {"name": "map", "configMap": {"name": "m"}}, {"name": "secret", "secret": {"secretName": "s"}},
         {"name": "late", "projected": late}, {"name": "fact", "downwardAPI": fact},
@@ -146,7 +256,8 @@ async fn files_follow_their_objects() {
     scene
         .eventually("the map is missed", async || {
             let told = scene.events("p").await;
-            let wanted = "FailedMount MountVolume.SetUp failed for volume \"map\" : configmap \"m\" not found";
+            let wanted =
+                "FailedMount MountVolume.SetUp failed for volume \"map\" : configmap \"m\" not found";
             if told.contains(wanted) { Ok(()) } else { Err(told) }
         })
         .await;
@@ -176,14 +287,26 @@ async fn what_cannot_be_mounted_says_why_and_goes() {
     let not_a_folder = format!("hostPath type check failed: {} is not a directory", file.display());
     let cases = [
         ("map", json!({"configMap": {"name": "none"}}), set_up, "configmap \"none\" not found"),
-        ("key", json!({"configMap": {"name": "m", "items": [{"key": "z", "path": "z"}]}}), set_up,
-            "configmap references non-existent config key: z"),
+        (
+            "key",
+            json!({"configMap": {"name": "m", "items": [{"key": "z", "path": "z"}]}}),
+            set_up,
+            "configmap references non-existent config key: z",
+        ),
         ("secret", json!({"secret": {"secretName": "none"}}), set_up, "secret \"none\" not found"),
         ("host", json!({"hostPath": {"path": file, "type": "Directory"}}), set_up, &*not_a_folder),
-        ("claim", json!({"persistentVolumeClaim": {"claimName": "none"}}), unable,
-            "error processing PVC default/none: failed to fetch PVC from API server: persistentvolumeclaims \"none\" not found"),
-        ("unbound", json!({"persistentVolumeClaim": {"claimName": "free"}}), unable,
-            "error processing PVC default/free: PVC is not bound"),
+        (
+            "claim",
+            json!({"persistentVolumeClaim": {"claimName": "none"}}),
+            unable,
+            "error processing PVC default/none: failed to fetch PVC from API server: persistentvolumeclaims \"none\" not found",
+        ),
+        (
+            "unbound",
+            json!({"persistentVolumeClaim": {"claimName": "free"}}),
+            unable,
+            "error processing PVC default/free: PVC is not bound",
+        ),
         ("nfs", json!({"nfs": {"server": "192.0.2.1", "path": "/x"}}), set_up, "mount failed: "),
     ];
     for (name, source, ..) in &cases {
@@ -207,7 +330,11 @@ async fn what_cannot_be_mounted_says_why_and_goes() {
             let pod = scene.of::<Pod>().get("up").await.unwrap();
             let told = serde_json::to_string(&pod.status).unwrap();
             let wanted = "error SubPath `/tmp` must not be an absolute path";
-            if told.contains("CreateContainerConfigError") && told.contains(wanted) { Ok(()) } else { Err(told) }
+            if told.contains("CreateContainerConfigError") && told.contains(wanted) {
+                Ok(())
+            } else {
+                Err(told)
+            }
         })
         .await;
     // What comes later is enough.
@@ -224,7 +351,8 @@ async fn what_cannot_be_mounted_says_why_and_goes() {
 async fn volumes_on_the_nodes_disk_come_and_go() {
     let scene = Scene::new().await;
     let volumes = scene.folder.path().join("volumes");
-    let annotations = json!({"kedge.dev/node": "here", "pv.kubernetes.io/provisioned-by": "kedge.dev/local-path"});
+    let annotations =
+        json!({"kedge.dev/node": "here", "pv.kubernetes.io/provisioned-by": "kedge.dev/local-path"});
     let persistent = kube::Api::<PersistentVolume>::all(scene.api.client(admin("somebody")));
     let claim = json!({"metadata": {"name": "c"}, "spec": {"accessModes": ["ReadWriteOnce"], "volumeName": "pvc-1",
         "storageClassName": "local-path", "resources": {"requests": {"storage": "1Gi"}}}});
@@ -240,7 +368,8 @@ async fn volumes_on_the_nodes_disk_come_and_go() {
     let volume = serde_json::from_value(volume).unwrap();
     persistent.create(&PostParams::default(), &volume).await.unwrap();
     let source = json!([{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]);
-    let writes = shows("echo kept > /v/x; busybox stat -c '%a %g' /v", json!([at("v", "/v")]), source.clone());
+    let writes =
+        shows("echo kept > /v/x; busybox stat -c '%a %g' /v", json!([at("v", "/v")]), source.clone());
     scene.make("writes", with(writes, json!({"securityContext": {"runAsUser": 1000, "fsGroup": 77}}))).await;
     assert_eq!(scene.said("writes").await, "2777 77");
     scene.delete("writes").await;

@@ -43,7 +43,8 @@ fn is_right(found: &Stat, group: u32, read_only: bool) -> bool {
 fn walk(opened: &OwnedFd, found: &Stat, group: u32, read_only: bool) -> Result<(), Errno> {
     if FileType::from_raw_mode(found.st_mode) == FileType::Directory {
         // The folder was opened as a mere place; its names are read through a second door to the same one.
-        let listed = openat(opened, c".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let listed =
+            openat(opened, c".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         for entry in Dir::read_from(&listed)? {
             let entry = entry?;
             if is_dots(entry.file_name()) {

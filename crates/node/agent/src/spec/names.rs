@@ -77,11 +77,7 @@ pub(crate) fn dns(pod: &Pod, common: &Common) -> (DnsConfig, Vec<String>) {
             let own = [format!("{namespace}.svc.{domain}"), format!("svc.{domain}"), domain.clone()];
             let mut searches = Vec::new();
             add(&mut searches, own.into_iter().chain(common.node_dns.searches.iter().cloned()));
-            DnsConfig {
-                servers: common.cluster_dns.clone(),
-                searches,
-                options: vec!["ndots:5".to_owned()],
-            }
+            DnsConfig { servers: common.cluster_dns.clone(), searches, options: vec!["ndots:5".to_owned()] }
         }
         _ => common.node_dns.clone(),
     };
@@ -177,8 +173,9 @@ mod tests {
         Common {
             cluster_domain: "cluster.local".to_owned(),
             cluster_dns: vec!["10.96.0.10".to_owned()],
-            node_dns: of_node("nameserver 192.0.2.53\nsearch old\nsearch example.org. .\noptions rotate ndots:2\n"),
-            ..Common::default()
+            node_dns: of_node(
+                "nameserver 192.0.2.53\nsearch old\nsearch example.org. .\noptions rotate ndots:2\n",
+            ),
         }
     }
 
@@ -224,7 +221,10 @@ mod tests {
             (json!({"dnsPolicy": "ClusterFirst", "hostNetwork": true}), node),
             (json!({"dnsPolicy": "ClusterFirstWithHostNet", "hostNetwork": true}), cluster),
             (json!({"dnsPolicy": "Default"}), node),
-            (json!({"dnsPolicy": "None", "dnsConfig": config}), "192.0.2.1 10.96.0.10 | more.org | ndots:1 edns0"),
+            (
+                json!({"dnsPolicy": "None", "dnsConfig": config}),
+                "192.0.2.1 10.96.0.10 | more.org | ndots:1 edns0",
+            ),
             (
                 json!({"dnsConfig": config}),
                 "10.96.0.10 192.0.2.1 | shop.svc.cluster.local svc.cluster.local cluster.local example.org more.org | ndots:1 edns0",
@@ -239,7 +239,8 @@ mod tests {
         let servers: Vec<_> = (1..=4).map(|n| format!("192.0.2.{n}")).collect();
         let searches: Vec<_> = (1..=40).map(|n| format!("{n}.org")).collect();
         let config = json!({"nameservers": servers, "searches": searches});
-        let (dns, told) = dns(&pod(json!({"containers": [], "dnsPolicy": "None", "dnsConfig": config})), &common());
+        let (dns, told) =
+            dns(&pod(json!({"containers": [], "dnsPolicy": "None", "dnsConfig": config})), &common());
         assert_eq!((dns.servers.len(), dns.searches.len()), (3, 32));
         assert!(told[0].ends_with("line is: 192.0.2.1 192.0.2.2 192.0.2.3"), "{told:?}");
         assert!(told[1].starts_with("Search Line limits were exceeded"), "{told:?}");

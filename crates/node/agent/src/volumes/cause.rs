@@ -80,7 +80,9 @@ pub(crate) enum ClaimCause {
     NoVolume(String),
     #[error("failed to fetch PV {0} from API server: {1}")]
     VolumeApi(String, Box<kube::Error>),
-    #[error("found PV object {0} but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim")]
+    #[error(
+        "found PV object {0} but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim"
+    )]
     Free(String),
     #[error("found PV object {0} but its pv.Spec.ClaimRef.UID {1} does not point to claim.UID {2}")]
     AnotherClaim(String, String, String),

@@ -53,8 +53,7 @@ pub(super) async fn find(
     }
     let volumes = Api::<PersistentVolume>::all(tools.client.clone());
     let found = volumes.get_opt(&volume).await;
-    let found =
-        found.map_err(|error| wrong(ClaimCause::VolumeApi(volume.clone(), Box::new(error))))?;
+    let found = found.map_err(|error| wrong(ClaimCause::VolumeApi(volume.clone(), Box::new(error))))?;
     let found = found.ok_or_else(|| wrong(ClaimCause::NoVolume(volume.clone())))?;
     is_tied(&found, &volume, &claim).map_err(wrong)?;
     let spec = found.spec.clone().unwrap_or_default();
@@ -99,11 +98,7 @@ fn bound(claim: &PersistentVolumeClaim) -> Result<String, ClaimCause> {
     volume.filter(|name| !name.is_empty()).ok_or(ClaimCause::Nameless)
 }
 
-fn is_tied(
-    volume: &PersistentVolume,
-    name: &str,
-    claim: &PersistentVolumeClaim,
-) -> Result<(), ClaimCause> {
+fn is_tied(volume: &PersistentVolume, name: &str, claim: &PersistentVolumeClaim) -> Result<(), ClaimCause> {
     let reference = volume.spec.as_ref().and_then(|spec| spec.claim_ref.as_ref());
     let reference = reference.ok_or_else(|| ClaimCause::Free(name.to_owned()))?;
     if reference.uid == claim.metadata.uid {
@@ -115,9 +110,9 @@ fn is_tied(
 
 fn is_owned(claim: &PersistentVolumeClaim, pod: &Pod) -> bool {
     let owners = claim.metadata.owner_references.iter().flatten();
-    owners.into_iter().any(|owner| {
-        owner.controller == Some(true) && Some(&owner.uid) == pod.metadata.uid.as_ref()
-    })
+    owners
+        .into_iter()
+        .any(|owner| owner.controller == Some(true) && Some(&owner.uid) == pod.metadata.uid.as_ref())
 }
 
 /// Devices are not given out.
@@ -143,10 +138,10 @@ async fn is_here(tools: &Tools, affinity: &VolumeNodeAffinity) -> Result<bool, k
 fn selects(term: &NodeSelectorTerm, labels: &BTreeMap<String, String>, node: &str) -> bool {
     let expressions = term.match_expressions.as_deref().unwrap_or_default();
     let fields = term.match_fields.as_deref().unwrap_or_default();
-    let by_label = |wanted: &NodeSelectorRequirement| holds(wanted, labels.get(&wanted.key).map(String::as_str));
-    let by_field = |wanted: &NodeSelectorRequirement| {
-        holds(wanted, (wanted.key == "metadata.name").then_some(node))
-    };
+    let by_label =
+        |wanted: &NodeSelectorRequirement| holds(wanted, labels.get(&wanted.key).map(String::as_str));
+    let by_field =
+        |wanted: &NodeSelectorRequirement| holds(wanted, (wanted.key == "metadata.name").then_some(node));
     !(expressions.is_empty() && fields.is_empty())
         && expressions.iter().all(by_label)
         && fields.iter().all(by_field)
@@ -199,7 +194,8 @@ mod tests {
 
     #[test]
     fn terms_select_nodes() {
-        let labels = BTreeMap::from([("zone".to_owned(), "a".to_owned()), ("size".to_owned(), "7".to_owned())]);
+        let labels =
+            BTreeMap::from([("zone".to_owned(), "a".to_owned()), ("size".to_owned(), "7".to_owned())]);
         for (term, selected) in [
             (json!({}), false),
             (json!({"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a", "b"]}]}), true),

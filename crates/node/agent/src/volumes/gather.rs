@@ -53,9 +53,10 @@ impl Wants {
 }
 
 pub(super) async fn gather(tools: &Tools, pod: &Pod, wants: &Wants) -> Gathered {
-    let tokens = wants.tokens.iter().map(async |wanted| {
-        (wanted.clone(), token::ask(tools, pod, wanted).await.map_err(Arc::new))
-    });
+    let tokens = wants
+        .tokens
+        .iter()
+        .map(async |wanted| (wanted.clone(), token::ask(tools, pod, wanted).await.map_err(Arc::new)));
     let (maps, secrets, tokens) = futures::join!(
         look::<ConfigMap>(tools, pod, &wants.maps),
         look::<Secret>(tools, pod, &wants.secrets),

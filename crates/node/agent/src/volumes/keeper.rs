@@ -88,8 +88,8 @@ impl Keeper {
                 None => std::future::pending().await,
             }
         };
-        let maps = self.maps.values_mut().map(|follow| changed(follow));
-        let secrets = self.secrets.values_mut().map(|follow| changed(follow));
+        let maps = self.maps.values_mut().map(changed);
+        let secrets = self.secrets.values_mut().map(changed);
         let mut changes: Vec<_> = maps.chain(secrets).collect();
         changes.push(changed(&mut self.wanted));
         tokio::select! {

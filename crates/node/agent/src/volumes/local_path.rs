@@ -148,7 +148,12 @@ mod tests {
             ("not deleted", "/metadata/deletionTimestamp", json!(null), Todo::Nothing),
             ("bound", "/status/phase", json!("Bound"), Todo::Nothing),
             ("let go already", "/metadata/finalizers", json!(["other"]), Todo::Nothing),
-            ("another node's", "/metadata/annotations", json!({PROVISIONED_BY: NAME, NODE: "there"}), Todo::Nothing),
+            (
+                "another node's",
+                "/metadata/annotations",
+                json!({PROVISIONED_BY: NAME, NODE: "there"}),
+                Todo::Nothing,
+            ),
             ("somebody else's", "/metadata/annotations", json!({NODE: "here"}), Todo::Nothing),
             ("kept", "/spec/persistentVolumeReclaimPolicy", json!("Retain"), Todo::LetGo),
             ("elsewhere", "/spec/hostPath", json!({"path": "/etc"}), Todo::LetGo),

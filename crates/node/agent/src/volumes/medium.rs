@@ -55,7 +55,8 @@ mod tests {
         let free = json!({"name": "d"});
         let half = json!({"name": "i", "resources": {"limits": {"memory": "150"}}});
         let pod = |containers: Value, init: Value| -> Pod {
-            serde_json::from_value(json!({"spec": {"containers": containers, "initContainers": init}})).unwrap()
+            serde_json::from_value(json!({"spec": {"containers": containers, "initContainers": init}}))
+                .unwrap()
         };
         for (case, pod, asked, limit) in [
             ("the node's", pod(json!([free]), json!([])), json!(null), 1000),

@@ -37,7 +37,8 @@ pub(super) fn nested(pod: &Pod, volume: &str) -> Vec<String> {
     let mut folders = BTreeSet::new();
     for container in all(pod) {
         let mounts: Vec<_> = container.volume_mounts.iter().flatten().collect();
-        let mut paths: Vec<&str> = mounts.iter().map(|mount| mount.mount_path.trim_end_matches('/')).collect();
+        let mut paths: Vec<&str> =
+            mounts.iter().map(|mount| mount.mount_path.trim_end_matches('/')).collect();
         paths.sort_unstable();
         let mine = mounts.iter().filter(|mount| mount.name == volume && mount.sub_path.is_none());
         for mount in mine.filter(|mount| mount.sub_path_expr.is_none()) {

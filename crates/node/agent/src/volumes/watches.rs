@@ -88,13 +88,8 @@ where
     }
 }
 
-async fn serve<K>(
-    api: Api<K>,
-    clock: Clock,
-    key: Key,
-    tell: Tell<K>,
-    live: Arc<Mutex<HashMap<Key, Tell<K>>>>,
-) where
+async fn serve<K>(api: Api<K>, clock: Clock, key: Key, tell: Tell<K>, live: Arc<Mutex<HashMap<Key, Tell<K>>>>)
+where
     K: Resource + Promises + Clone + Debug + DeserializeOwned + Send + 'static,
     K::DynamicType: Default,
 {

@@ -20,15 +20,15 @@ use serde_json::{Value, json};
 const PATIENCE: Duration = Duration::from_secs(60);
 const STEP: Duration = Duration::from_millis(20);
 
-pub struct Scene {
-    pub folder: tempfile::TempDir,
-    pub api: Api,
+pub(crate) struct Scene {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) api: Api,
     clock: Clock,
     agent: Option<tokio::task::JoinHandle<()>>,
 }
 
 impl Scene {
-    pub async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let clock = Clock::system();
         let api = Api::start(clock.clone(), Options::default()).await;
         let mut scene = Self { folder: tempfile::tempdir().unwrap(), api, clock, agent: None };
@@ -45,7 +45,7 @@ impl Scene {
         scene
     }
 
-    pub async fn start_agent(&mut self) {
+    pub(crate) async fn start_agent(&mut self) {
         let settings = Settings {
             addresses: vec!["192.0.2.7".parse().unwrap()],
             // However full this machine is.
@@ -59,13 +59,13 @@ impl Scene {
     }
 
     /// As a killed process does: from one moment to the next.
-    pub async fn kill_agent(&mut self) {
+    pub(crate) async fn kill_agent(&mut self) {
         let agent = self.agent.take().unwrap();
         agent.abort();
         assert!(agent.await.unwrap_err().is_cancelled());
     }
 
-    pub fn of<K>(&self) -> kube::Api<K>
+    pub(crate) fn of<K>(&self) -> kube::Api<K>
     where
         K: kube::Resource<Scope = k8s_openapi::NamespaceResourceScope>,
         K::DynamicType: Default,
@@ -73,7 +73,7 @@ impl Scene {
         kube::Api::namespaced(self.api.client(admin("somebody")), "default")
     }
 
-    pub async fn put<K>(&self, object: Value)
+    pub(crate) async fn put<K>(&self, object: Value)
     where
         K: kube::Resource<Scope = k8s_openapi::NamespaceResourceScope>,
         K: Serialize + DeserializeOwned + Clone + std::fmt::Debug,
@@ -89,7 +89,7 @@ impl Scene {
         }
     }
 
-    pub async fn make(&self, name: &str, spec: Value) {
+    pub(crate) async fn make(&self, name: &str, spec: Value) {
         let mut spec = spec;
         spec["nodeName"] = json!("here");
         spec["hostNetwork"] = json!(true);
@@ -100,7 +100,11 @@ impl Scene {
         self.of::<Pod>().create(&PostParams::default(), &pod).await.unwrap();
     }
 
-    pub async fn eventually<T>(&self, what: &str, mut look: impl AsyncFnMut() -> Result<T, String>) -> T {
+    pub(crate) async fn eventually<T>(
+        &self,
+        what: &str,
+        mut look: impl AsyncFnMut() -> Result<T, String>,
+    ) -> T {
         let end = Instant::now() + PATIENCE;
         loop {
             match look().await {
@@ -112,7 +116,7 @@ impl Scene {
     }
 
     /// What the only container of a pod said until the pod was done.
-    pub async fn said(&self, name: &str) -> String {
+    pub(crate) async fn said(&self, name: &str) -> String {
         let pod = self
             .eventually("it is done", async || {
                 let pod = self.of::<Pod>().get(name).await.unwrap();
@@ -134,7 +138,7 @@ impl Scene {
     }
 
     /// The last line that a running pod said.
-    pub async fn until_it_says(&self, name: &str, wanted: &str) {
+    pub(crate) async fn until_it_says(&self, name: &str, wanted: &str) {
         self.eventually(&format!("{name} says {wanted}"), async || {
             let pod = self.of::<Pod>().get(name).await.unwrap();
             let log = self.log(&pod);
@@ -144,7 +148,7 @@ impl Scene {
         .await;
     }
 
-    pub async fn events(&self, name: &str) -> String {
+    pub(crate) async fn events(&self, name: &str) -> String {
         let events = self.of::<Event>().list(&Default::default()).await.unwrap();
         let mine = events.into_iter().filter(|event| event.involved_object.name.as_deref() == Some(name));
         let lines = mine.map(|event| {
@@ -153,7 +157,7 @@ impl Scene {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    pub async fn delete(&self, name: &str) {
+    pub(crate) async fn delete(&self, name: &str) {
         let params = DeleteParams { grace_period_seconds: Some(1), ..DeleteParams::default() };
         self.of::<Pod>().delete(name, &params).await.unwrap();
         self.eventually(&format!("{name} is gone"), async || match self.of::<Pod>().get_opt(name).await {
@@ -164,7 +168,7 @@ impl Scene {
     }
 
     /// Ends what outlives the agent, so that nothing is left on the machine.
-    pub async fn end(mut self) {
+    pub(crate) async fn end(mut self) {
         let pods = self.folder.path().join("pods");
         let runtime = Runtime::at(&self.folder.path().join("containerd/containerd.sock"));
         self.eventually("nothing is left", async || {
@@ -188,7 +192,8 @@ impl Scene {
         for entry in std::fs::read_dir("/proc").unwrap().flatten() {
             let words = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
             let is_ours = String::from_utf8_lossy(&words).contains(&*folder.to_string_lossy());
-            let pid = entry.file_name().to_string_lossy().parse().ok().and_then(rustix::process::Pid::from_raw);
+            let pid =
+                entry.file_name().to_string_lossy().parse().ok().and_then(rustix::process::Pid::from_raw);
             if let Some(pid) = pid.filter(|_| is_ours) {
                 let _ended = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
             }

@@ -15,8 +15,7 @@ fn file(path: &Path, mode: u32) {
 
 #[test]
 fn everything_becomes_the_groups_and_links_are_not_followed() {
-    for (read_only, folder, plain, program) in
-        [(false, 0o2770, 0o660, 0o4771), (true, 0o2750, 0o640, 0o4751)]
+    for (read_only, folder, plain, program) in [(false, 0o2770, 0o660, 0o4771), (true, 0o2750, 0o640, 0o4751)]
     {
         let scene = tempfile::tempdir().unwrap();
         let (root, outside) = (scene.path().join("volume"), scene.path().join("outside"));

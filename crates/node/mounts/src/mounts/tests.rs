@@ -1,6 +1,6 @@
 use std::os::unix::fs::{MetadataExt, symlink};
 
-use rustix::fs::{statvfs};
+use rustix::fs::statvfs;
 
 use super::*;
 use crate::volume::{Content, Files, HostKind};

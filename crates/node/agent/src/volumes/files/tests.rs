@@ -61,34 +61,59 @@ fn a_volume_has_the_files_that_it_lists() {
     for (source, security, files) in [
         (json!({"emptyDir": {}}), json!({}), "no files"),
         (json!({"configMap": {"name": "map"}}), json!({}), r"a 644 1; b 644 2; raw 644 \xff"),
-        (json!({"configMap": {"name": "map", "defaultMode": 0o400, "items": [
-            {"key": "a", "path": "deep/x"}, {"key": "b", "path": "y", "mode": 0o777}]}}), json!({}), "deep/x 400 1; y 777 2"),
-        (json!({"configMap": {"name": "map", "items": [{"key": "z", "path": "z"}]}}), json!({}),
-            "configmap references non-existent config key: z"),
-        (json!({"configMap": {"name": "map", "optional": true, "items": [
-            {"key": "z", "path": "z"}, {"key": "a", "path": "a"}]}}), json!({}), "a 644 1"),
+        (
+            json!({"configMap": {"name": "map", "defaultMode": 0o400, "items": [
+            {"key": "a", "path": "deep/x"}, {"key": "b", "path": "y", "mode": 0o777}]}}),
+            json!({}),
+            "deep/x 400 1; y 777 2",
+        ),
+        (
+            json!({"configMap": {"name": "map", "items": [{"key": "z", "path": "z"}]}}),
+            json!({}),
+            "configmap references non-existent config key: z",
+        ),
+        (
+            json!({"configMap": {"name": "map", "optional": true, "items": [
+            {"key": "z", "path": "z"}, {"key": "a", "path": "a"}]}}),
+            json!({}),
+            "a 644 1",
+        ),
         (json!({"configMap": {"name": "none"}}), json!({}), "configmap \"none\" not found"),
         (json!({"configMap": {"name": "none", "optional": true}}), json!({}), ""),
         (json!({"configMap": {"name": "unasked", "optional": true}}), json!({}), "not known yet"),
         (json!({"secret": {"secretName": "secret"}}), json!({}), "s 644 x"),
         (json!({"secret": {"secretName": "none"}}), json!({}), "secret \"none\" not found"),
-        (json!({"secret": {"secretName": "secret", "items": [{"key": "z", "path": "z"}]}}), json!({}),
-            "references non-existent secret key: z"),
-        (json!({"downwardAPI": {"items": [
-            {"path": "name", "fieldRef": {"fieldPath": "metadata.name"}, "mode": 0o400},
-            {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}},
-            {"path": "cpu", "resourceFieldRef": {"containerName": "c", "resource": "limits.cpu"}},
-            {"path": "asked", "resourceFieldRef": {"containerName": "c", "resource": "requests.memory", "divisor": "1Mi"}},
-            {"path": "all", "resourceFieldRef": {"containerName": "c", "resource": "limits.memory"}},
-        ]}}), json!({}),
-            r#"all 644 1073741824; asked 644 32; cpu 644 2; labels 644 k1=\"v1\"\nk2=\"v2\"; name 400 p"#),
-        (projected(json!([{"secret": {"name": "secret"}}, {"configMap": {"name": "map", "items": [{"key": "a", "path": "s"}]}}])),
-            json!({}), "s 440 1"),
+        (
+            json!({"secret": {"secretName": "secret", "items": [{"key": "z", "path": "z"}]}}),
+            json!({}),
+            "references non-existent secret key: z",
+        ),
+        (
+            json!({"downwardAPI": {"items": [
+                {"path": "name", "fieldRef": {"fieldPath": "metadata.name"}, "mode": 0o400},
+                {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}},
+                {"path": "cpu", "resourceFieldRef": {"containerName": "c", "resource": "limits.cpu"}},
+                {"path": "asked", "resourceFieldRef": {"containerName": "c", "resource": "requests.memory", "divisor": "1Mi"}},
+                {"path": "all", "resourceFieldRef": {"containerName": "c", "resource": "limits.memory"}},
+            ]}}),
+            json!({}),
+            r#"all 644 1073741824; asked 644 32; cpu 644 2; labels 644 k1=\"v1\"\nk2=\"v2\"; name 400 p"#,
+        ),
+        (
+            projected(
+                json!([{"secret": {"name": "secret"}}, {"configMap": {"name": "map", "items": [{"key": "a", "path": "s"}]}}]),
+            ),
+            json!({}),
+            "s 440 1",
+        ),
         (projected(token.clone()), json!({}), "t 440 secret"),
         (projected(token.clone()), json!({"runAsUser": 1000}), "t 600 1000 secret"),
         (projected(token), json!({"fsGroup": 7}), "t 600 secret"),
-        (projected(json!([{"secret": {"name": "none"}}, {"configMap": {"name": "none"}}])), json!({}),
-            "[secret \"none\" not found, configmap \"none\" not found]"),
+        (
+            projected(json!([{"secret": {"name": "none"}}, {"configMap": {"name": "none"}}])),
+            json!({}),
+            "[secret \"none\" not found, configmap \"none\" not found]",
+        ),
     ] {
         assert_eq!(shown(source.clone(), security.clone()), files, "{source} {security}");
     }

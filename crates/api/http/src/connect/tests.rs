@@ -132,6 +132,7 @@ async fn an_upgrade_becomes_a_pipe() {
             "/exec/default/web/a?input=1&output=1&command=sh&command=-c&command=a+b",
         ),
         ("GET", "attach?container=b&stderr=true&tty=true", "/attach/default/web/b?error=1&tty=1"),
+        ("GET", "log?container=b&tailLines=1", "/containerLogs/default/web/b?tailLines=1"),
         ("POST", "portforward?ports=80,81", "/portForward/default/web?port=80%2C81"),
     ] {
         let mut stream = scene.connect().await;

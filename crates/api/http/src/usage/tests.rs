@@ -85,6 +85,25 @@ async fn people_see_them_as_a_table_and_find_them_listed() {
     assert_eq!(verbs, [r#""nodes" ["get","list"]"#, r#""pods" ["get","list"]"#]);
 }
 
+#[tokio::test]
+async fn a_server_of_the_users_own_takes_its_place() {
+    let scene = Scene::start().await;
+    assert_eq!(scene.get(&format!("{GROUP}/nodes")).await.code, 200);
+    let service = json!({
+        "metadata": {"name": "v1beta1.metrics.k8s.io"},
+        "spec": {
+            "group": "metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
+            "insecureSkipTLSVerify": true, "service": {"namespace": "kube-system", "name": "metrics-server"},
+        },
+    });
+    let services = "/apis/apiregistration.k8s.io/v1/apiservices";
+    scene.make(services, service).await;
+    assert_eq!(scene.get(&format!("{GROUP}/nodes")).await.code, 503, "it is asked, and it isn't there");
+    let gone = call(&scene.admin, "DELETE", &format!("{services}/v1beta1.metrics.k8s.io"), "").await;
+    assert_eq!(gone.code, 200, "{}", gone.text());
+    assert_eq!(scene.get(&format!("{GROUP}/nodes")).await.code, 200);
+}
+
 #[test]
 fn half_a_measure_is_none() {
     let cpu = json!({"time": "2030-01-01T12:00:00Z", "usageNanoCores": 7});

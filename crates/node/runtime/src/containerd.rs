@@ -3,6 +3,7 @@
 
 mod config;
 mod events;
+mod orphans;
 mod process;
 
 use std::fs;
@@ -100,7 +101,13 @@ impl Containerd {
         };
         let program = || self.config.program.clone();
         match tokio::time::timeout(START, asked).await {
-            Ok(true) => Ok(()),
+            Ok(true) => {
+                let socket = self.config.socket();
+                if let Err(error) = orphans::end(&runtime, &socket, self.process.pid()).await {
+                    tracing::warn!(%error, "cannot look for shims that nobody knows");
+                }
+                Ok(())
+            }
             Ok(false) => Err(ContainerdError::Ended { program: program(), log: self.config.log() }),
             Err(_) => Err(ContainerdError::Silent { program: program(), log: self.config.log() }),
         }

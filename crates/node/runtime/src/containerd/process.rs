@@ -112,7 +112,7 @@ fn follow(pid: u32) -> Result<(Arc<OwnedFd>, watch::Receiver<bool>), ContainerdE
 }
 
 /// When a process that lives was started, in the kernel's own count. A dead one that nobody buried does not live.
-fn started(pid: u32) -> Option<String> {
+pub(super) fn started(pid: u32) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name stands in brackets and may hold anything.
     let mut fields = text.rsplit_once(')')?.1.split_whitespace();

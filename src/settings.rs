@@ -94,7 +94,7 @@ pub(crate) struct Settings {
     /// Remove images that were not used for this long, however empty the disk is [default: never].
     #[arg(long, value_name = "DURATION")]
     pub(crate) image_maximum_gc_age: Option<Life>,
-    /// How little may be left before pods have to go [default: memory.available<100Mi,nodefs.available<10%,…].
+    /// How little may be left before pods have to go, with :90s behind it after a while [default: memory.available<100Mi,nodefs.available<10%,…].
     #[arg(long, value_name = "SIGNAL<AMOUNT,…")]
     pub(crate) eviction_hard: Option<EvictionHard>,
     /// How many threads a pod may have [default: as many as there can be].

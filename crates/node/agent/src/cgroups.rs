@@ -71,7 +71,7 @@ impl Cgroups {
         Machine {
             memory,
             is_unified: self.groups.version() == Version::V2,
-            limits_swap: self.groups.limits_swap(),
+            limits_swap: self.groups.limits_swap(&self.pods()),
             huge_pages: Groups::huge_page_sizes(),
             seccomp: seccomp.to_owned(),
         }

@@ -125,15 +125,19 @@ impl Groups {
         }
     }
 
-    /// Whether containers can be kept from swapping.
-    pub fn limits_swap(&self) -> bool {
+    /// Whether those below a cgroup can be kept from swapping.
+    pub fn limits_swap(&self, path: &str) -> bool {
         match self.version() {
             Version::V1 => self
                 .layout
                 .home("memory")
                 .is_some_and(|home| home.join("memory.memsw.limit_in_bytes").exists()),
             // The top has no such file; whoever is below it has.
-            Version::V2 => Path::new("/proc/swaps").exists(),
+            Version::V2 => {
+                let below = relative(path).ok();
+                let folder = self.layout.home("").zip(below).map(|(home, below)| home.join(below));
+                folder.is_some_and(|folder| folder.join("memory.swap.max").exists())
+            }
         }
     }
 

@@ -26,6 +26,8 @@ fn thresholds_are_read_as_people_write_them() {
         ("", Ok(0)),
         ("pid.available<0%", Ok(0)),
         ("nodefs.inodesFree<2.5%", Ok(1)),
+        ("memory.available<1Gi:90s", Ok(1)),
+        ("memory.available<1Gi:soon", Err("is not a threshold")),
         ("memory.available", Err("is not a threshold")),
         ("swap.available<1Gi", Err("unsupported eviction signal swap.available")),
         ("memory.available<-1", Err("must be positive")),
@@ -66,6 +68,19 @@ fn a_shortage_is_seen_and_stays_known_for_a_while() {
         assert_eq!(found.pressures, pressures, "{case}");
         let resource = found.urgent.first().map(|threshold| threshold.signal.resource());
         assert_eq!(resource.unwrap_or_default(), urgent, "{case}");
+    }
+}
+
+#[test]
+fn some_may_be_short_for_a_while() {
+    let eviction = eviction("memory.available<100:90s");
+    let mut history = History::default();
+    for (seconds, available, urgent) in [(0, 50, 0), (80, 50, 0), (90, 50, 1), (95, 200, 0), (100, 50, 0)] {
+        let now = noon() + SignedDuration::from_secs(seconds);
+        let (found, new) = eviction.judge(&seen(Signal::Memory, available, 1000), &history, now);
+        history = new;
+        assert_eq!(found.urgent.len(), urgent, "after {seconds} seconds");
+        assert_eq!(found.pressures, ["MemoryPressure"]);
     }
 }
 

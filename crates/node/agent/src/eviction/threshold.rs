@@ -106,7 +106,7 @@ impl Threshold {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ThresholdError {
-    #[error("{0:?} is not a threshold; write memory.available<100Mi or nodefs.available<10%")]
+    #[error("{0:?} is not a threshold; write memory.available<100Mi, nodefs.available<10% or memory.available<1Gi:90s")]
     Form(String),
     #[error("unsupported eviction signal {0}")]
     Signal(String),
@@ -118,7 +118,8 @@ pub enum ThresholdError {
     Amount { signal: String, amount: String, source: QuantityError },
 }
 
-/// As people write them: `memory.available<100Mi,nodefs.available<10%`.
+/// As people write them: `memory.available<100Mi,nodefs.available<10%`. What may be short for a while says for how long:
+/// `memory.available<1Gi:90s`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thresholds(Vec<Threshold>);
 
@@ -150,7 +151,12 @@ impl FromStr for Thresholds {
 }
 
 fn threshold(text: &str) -> Result<Option<Threshold>, ThresholdError> {
-    let (name, amount) = text.split_once('<').ok_or_else(|| ThresholdError::Form(text.to_owned()))?;
+    let form = || ThresholdError::Form(text.to_owned());
+    let (name, rest) = text.split_once('<').ok_or_else(form)?;
+    let (amount, grace) = match rest.split_once(':') {
+        Some((amount, grace)) => (amount, grace.trim().parse::<SignedDuration>().map_err(|_| form())?),
+        None => (rest, SignedDuration::ZERO),
+    };
     let (name, amount) = (name.trim(), amount.trim());
     let found = SIGNALS.iter().find(|(known, _)| *known == name);
     let signal = found.map(|(_, signal)| *signal).ok_or_else(|| ThresholdError::Signal(name.to_owned()))?;
@@ -179,7 +185,7 @@ fn threshold(text: &str) -> Result<Option<Threshold>, ThresholdError> {
             Least::Amount(read)
         }
     };
-    Ok(Some(Threshold { signal, least, grace: SignedDuration::ZERO }))
+    Ok(Some(Threshold { signal, least, grace }))
 }
 
 impl fmt::Display for Signal {

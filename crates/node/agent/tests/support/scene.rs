@@ -10,12 +10,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, Pod};
-use kedge_agent::{Agent, Eviction, Settings, Thresholds};
+use kedge_agent::{Agent, Eviction, Networking, Settings, Thresholds, clean};
 use kedge_clock::Clock;
 use kedge_images::{File, Store, build};
 use kedge_registry::Options;
 use kedge_runtime::Runtime;
-use kedge_runtime::containerd::{Config, Containerd};
 use kedge_testkit::{Api, admin};
 use kube::api::{DeleteParams, PostParams};
 use serde_json::{Value, json};
@@ -169,16 +168,7 @@ impl Scene {
         }
         self.kill_agent().await;
         let folder = self.folder.path();
-        let config = Config {
-            folder: folder.join("containerd"),
-            program: "containerd".to_owned(),
-            pause_image: kedge_images::PAUSE_IMAGE.to_owned(),
-            cni_programs: folder.join("cni/bin"),
-            cni_config: folder.join("cni/net.d"),
-            restrict_oom_scores: true,
-        };
-        Containerd::start(config).await.unwrap().stop().await;
-        rustix::mount::unmount(&pods, rustix::mount::UnmountFlags::DETACH).unwrap();
+        clean(folder, &Networking::below(folder)).await.unwrap();
         assert!(!mounted_below(folder), "something is left mounted");
     }
 }

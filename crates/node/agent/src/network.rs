@@ -87,18 +87,21 @@ enum SetUpError {
 pub(crate) async fn keep(tools: &Tools, data: &Path, networking: &Networking) {
     let Some(own) = &networking.own else { return std::future::pending().await };
     let mut node = tools.node.subscribe();
-    let mut done = Vec::new();
+    let (mut done, mut said) = (Vec::new(), None);
     loop {
         let ranges = node.borrow_and_update().as_deref().map(ranges).unwrap_or_default();
         if !ranges.is_empty() && ranges != done {
             match set_up(tools, data, own, networking.config.clone(), ranges.clone()).await {
                 Ok(()) => {
                     tools.board.write(|notes| drop(notes.troubles.remove(TROUBLE)));
-                    done = ranges;
+                    (done, said) = (ranges, None);
                 }
                 Err(error) => {
                     let told = told(&error);
-                    tracing::error!("{told}");
+                    if said.as_ref() != Some(&told) {
+                        tracing::error!("{told}");
+                        said = Some(told.clone());
+                    }
                     tools.board.write(|notes| drop(notes.troubles.insert(TROUBLE, told)));
                     tools.clock.sleep(PAUSE).await;
                     continue;

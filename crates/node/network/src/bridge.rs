@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
+use kedge_netlink::address::Held;
 use kedge_netlink::link::Link;
 use kedge_netlink::{Errno, NetlinkError, Socket, address, link};
 
@@ -12,6 +13,7 @@ use crate::error::NetworkError;
 use crate::filter;
 use crate::network::Network;
 use crate::owner::mac_of;
+use crate::range::Range;
 use crate::records::{Record, Records};
 
 const SETTINGS: &str = "/proc/sys/net";
@@ -23,8 +25,10 @@ const USUAL_MTU: u32 = 1500;
 pub fn prepare(network: &Network) -> Result<(), NetworkError> {
     // Whoever gets or loses a door meanwhile waits, so that the new table has just the doors that there are.
     let records = Records::lock(&network.records)?;
-    make_bridge(network)?;
-    make_table(network, &records)
+    let pods: Vec<Record> = records.all()?.into_iter().map(|(_, record)| record).collect();
+    make_bridge(network, &pods)?;
+    Socket::netfilter()?.apply(&mut filter::table(network, &pods))?;
+    Ok(())
 }
 
 /// The bridge's number; it is made if a start of the machine or a hand took it away.
@@ -57,7 +61,7 @@ fn is_loopback(link: &Link) -> bool {
     link.name == "lo"
 }
 
-fn make_bridge(network: &Network) -> Result<(), NetworkError> {
+fn make_bridge(network: &Network, pods: &[Record]) -> Result<(), NetworkError> {
     let mut socket = Socket::route()?;
     let links = socket.links()?;
     let held = socket.addresses()?;
@@ -81,8 +85,17 @@ fn make_bridge(network: &Network) -> Result<(), NetworkError> {
     }
     let gateways = network.ranges.iter();
     wanted.extend(gateways.map(|range| address::add(bridge.index, range.gateway(), range.bits())));
+    let old = held.iter().filter(|held| held.link == bridge.index && is_stale(held, network, pods));
+    wanted.extend(old.map(|held| address::remove(held.link, held.address, held.bits)));
     socket.tell(&mut wanted)?;
     settings(network)
+}
+
+/// A gateway of a range that the node had before, once no pod has an address of it any more.
+fn is_stale(held: &Held, network: &Network, pods: &[Record]) -> bool {
+    let Some(range) = Range::new(held.address, held.bits) else { return false };
+    let is_gateway = range.gateway() == held.address && !network.ranges.contains(&range);
+    is_gateway && !pods.iter().flat_map(|pod| &pod.addresses).any(|address| range.contains(*address))
 }
 
 fn settings(network: &Network) -> Result<(), NetworkError> {
@@ -123,10 +136,4 @@ fn set(name: &str, value: &str) -> Result<(), NetworkError> {
         Err(error) if error.kind() == ErrorKind::NotFound && name.contains("accept_ra") => Ok(()),
         _ => fs::write(&path, value).map_err(|source| NetworkError::Setting { path, source }),
     }
-}
-
-fn make_table(network: &Network, records: &Records) -> Result<(), NetworkError> {
-    let pods: Vec<Record> = records.all()?.into_iter().map(|(_, record)| record).collect();
-    Socket::netfilter()?.apply(&mut filter::table(network, &pods))?;
-    Ok(())
 }

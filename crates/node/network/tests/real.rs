@@ -312,6 +312,31 @@ fn what_nobody_gave_back_is_found() {
 }
 
 #[test]
+fn a_range_that_the_node_had_before_goes_with_its_last_pod() {
+    on_a_thread(|| {
+        let mut scene = Scene::new(&["10.7.1.0/24"]);
+        let (pod, _) = scene.pod("a", json!([]));
+        scene.network.ranges = vec!["10.7.2.0/24".parse().unwrap()];
+        let gateways = |scene: &Scene| {
+            prepare(&scene.network).unwrap();
+            let mut socket = Socket::route().unwrap();
+            let bridge = socket.link(&scene.network.bridge).unwrap().index;
+            let held = socket.addresses().unwrap().into_iter().filter(|held| held.link == bridge);
+            held.map(|held| held.address)
+                .filter(IpAddr::is_ipv4)
+                .map(|held| held.to_string())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(gateways(&scene), ["10.7.1.1", "10.7.2.1"]);
+        let server = pod.listen("0.0.0.0:80");
+        let mut stream = scene.node.call("10.7.1.2:80").unwrap();
+        caller(&server, &mut stream);
+        scene.delete("a", &pod);
+        assert_eq!(gateways(&scene), ["10.7.2.1"]);
+    });
+}
+
+#[test]
 fn two_nodes_on_one_machine_do_not_meet() {
     on_a_thread(|| {
         let scene = Scene::new(&["10.7.1.0/24"]);

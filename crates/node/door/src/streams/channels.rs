@@ -30,6 +30,8 @@ const CLOSE: u8 = 255;
 
 const NORMAL: u16 = 1000;
 const WRONG: u16 = 1002;
+/// A client that went without a word is noticed by what is said to it, so something is said now and then.
+const PING: Duration = Duration::from_secs(30);
 /// How long a client may take to close after everything was said.
 const FAREWELL: Duration = Duration::from_secs(10);
 
@@ -134,7 +136,7 @@ pub(super) async fn translate(
     tokio::spawn(async move {
         let _driven = driven;
         match client.await {
-            Ok(client) => carry(TokioIo::new(client), streams, dialect).await,
+            Ok(client) => carry(TokioIo::new(client), streams, dialect, PING).await,
             Err(error) => tracing::debug!(%error, "a client went before its stream began"),
         }
     });
@@ -191,7 +193,12 @@ impl Streams {
 }
 
 /// Until everything was said, or the client is gone.
-pub(super) async fn carry(client: impl AsyncRead + AsyncWrite, streams: Streams, dialect: Dialect) {
+pub(super) async fn carry(
+    client: impl AsyncRead + AsyncWrite,
+    streams: Streams,
+    dialect: Dialect,
+    ping: Duration,
+) {
     let (read, write) = tokio::io::split(client);
     let mut from = websocket::Reader::new(read);
     let mut to = websocket::Writer::new(write);
@@ -199,7 +206,7 @@ pub(super) async fn carry(client: impl AsyncRead + AsyncWrite, streams: Streams,
     let Streams { stdin, resize, stdout, stderr, error } = streams;
     let ended = {
         let inward = inward(&mut from, dialect, stdin, resize, pongs);
-        let outward = outward(&mut to, dialect, [stdout, stderr, error], pings);
+        let outward = outward(&mut to, dialect, [stdout, stderr, error], pings, ping);
         tokio::select! {
             ended = outward => ended.map(|()| NORMAL),
             wrong = inward => match wrong {
@@ -267,6 +274,7 @@ async fn outward<W: AsyncWrite + Unpin>(
     dialect: Dialect,
     readers: [Option<Reader>; 3],
     mut pings: mpsc::Receiver<Bytes>,
+    every: Duration,
 ) -> std::io::Result<()> {
     let [mut stdout, mut stderr, mut error] = readers;
     // Tells the client that the connection stands.
@@ -284,6 +292,10 @@ async fn outward<W: AsyncWrite + Unpin>(
             said = next(&mut error) => (ERROR, said),
             Some(ping) = pings.recv() => {
                 to.pong(&ping).await?;
+                continue;
+            }
+            () = tokio::time::sleep(every) => {
+                to.send(Kind::Ping, &[]).await?;
                 continue;
             }
         };

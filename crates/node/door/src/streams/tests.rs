@@ -4,6 +4,7 @@ use bytes::Bytes;
 use kedge_spdy::{Flow, Headers, Session, Stream, reset};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use super::Said;
 use super::channels::{Dialect, Streams, carry};
@@ -137,7 +138,12 @@ impl Runtime {
     }
 }
 
-async fn scene(said: Said, count: usize, name: &str) -> (Client, Runtime, Session) {
+async fn scene(
+    said: Said,
+    count: usize,
+    name: &str,
+    ping: Duration,
+) -> (Client, Runtime, Session, JoinHandle<()>) {
     let (here, there) = tokio::io::duplex(4096);
     let (session, driver) = Session::client(here, Flow::Unwindowed);
     let (server, drive) = Session::server(there, Flow::Unwindowed);
@@ -156,11 +162,11 @@ async fn scene(said: Said, count: usize, name: &str) -> (Client, Runtime, Sessio
     let streams = Streams::open(&session, said).await.unwrap();
     let (client, door) = tokio::io::duplex(4096);
     let dialect = dialect(name);
-    tokio::spawn(async move {
+    let carried = tokio::spawn(async move {
         let _kept = session;
-        carry(door, streams, dialect).await;
+        carry(door, streams, dialect, ping).await;
     });
-    (Client(client), Runtime(taken.await.unwrap()), server)
+    (Client(client), Runtime(taken.await.unwrap()), server, carried)
 }
 
 /// As much as a pipe and all buffers between do not hold, so that a lost end would show.
@@ -168,7 +174,7 @@ const MUCH: usize = 300_000;
 
 async fn a_command_is_talked_with() {
     let said = Said { stdin: true, stdout: true, stderr: true, tty: false };
-    let (mut client, mut runtime, _server) = scene(said, 4, "v5.channel.k8s.io").await;
+    let (mut client, mut runtime, _server, _carried) = scene(said, 4, "v5.channel.k8s.io", PATIENCE).await;
     let (mut stdin, stdout, stderr, error) =
         (runtime.take("stdin"), runtime.take("stdout"), runtime.take("stderr"), runtime.take("error"));
     let running = tokio::spawn(async move {
@@ -212,7 +218,7 @@ async fn a_command_is_talked_with_to_its_last_byte() {
 
 async fn a_terminal_is_resized() {
     let said = Said { stdin: true, stdout: true, stderr: false, tty: true };
-    let (mut client, mut runtime, _server) = scene(said, 4, "v4.channel.k8s.io").await;
+    let (mut client, mut runtime, _server, _carried) = scene(said, 4, "v4.channel.k8s.io", PATIENCE).await;
     let mut resize = runtime.take("resize");
     client.say(4, br#"{"Width":80,"Height":24}"#).await;
     assert_eq!(resize.reader.read().await.unwrap().unwrap(), &br#"{"Width":80,"Height":24}"#[..]);
@@ -224,4 +230,26 @@ async fn a_terminal_is_resized() {
 #[tokio::test]
 async fn a_terminal_is_resized_and_left() {
     tokio::time::timeout(PATIENCE, a_terminal_is_resized()).await.expect("the terminal hears nothing");
+}
+
+async fn a_client_that_is_silent_is_asked_for() {
+    let said = Said { stdin: true, stdout: true, stderr: false, tty: false };
+    let (mut client, _runtime, _server, carried) =
+        scene(said, 3, "v5.channel.k8s.io", Duration::from_millis(5)).await;
+    // Nobody reads the input, so at last the client is not listened to any more.
+    let flood = async {
+        loop {
+            client.say(0, &[b'x'; 4000]).await;
+        }
+    };
+    let _full = tokio::time::timeout(Duration::from_millis(200), flood).await;
+    while client.hear().await.0 != 9 {}
+    drop(client);
+    carried.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_that_left_without_a_word_is_missed() {
+    let missed = tokio::time::timeout(PATIENCE, a_client_that_is_silent_is_asked_for());
+    missed.await.expect("nobody misses the client");
 }

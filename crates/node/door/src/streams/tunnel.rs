@@ -17,6 +17,8 @@ pub(super) const PROTOCOL: &str = "SPDY/3.1+portforward.k8s.io";
 pub(super) const INNER: HeaderValue = HeaderValue::from_static("portforward.k8s.io");
 const READ: usize = 32 * 1024;
 const NORMAL: u16 = 1000;
+/// A client that went without a word is noticed by what is said to it, so something is said now and then.
+const PING: Duration = Duration::from_secs(30);
 /// How long a client may take to close after the runtime did.
 const FAREWELL: Duration = Duration::from_secs(10);
 
@@ -87,6 +89,7 @@ async fn outward<T: AsyncRead, U: AsyncWrite>(
                 to.send(Kind::Binary, &[&buffer]).await?;
             }
             Some(ping) = pings.recv() => to.pong(&ping).await?,
+            () = tokio::time::sleep(PING) => to.send(Kind::Ping, &[]).await?,
         }
     }
 }

@@ -30,12 +30,16 @@ use crate::tools::Tools;
 const SELDOM: Duration = Duration::from_secs(10);
 const OFTEN: Duration = Duration::from_millis(50);
 const STARTING: u32 = 40;
+/// A runtime that does not answer is down only after this: one that is started again is soon back.
+const TOLERATED: Duration = Duration::from_secs(30);
 /// What was asked so shortly ago is still so.
 const FRESH: Duration = Duration::from_secs(2);
 /// How often images are counted that came without our doing.
 const COUNT: Duration = Duration::from_secs(60);
 /// How often the conditions are told although nothing changed.
 const REMIND: Duration = Duration::from_secs(300);
+/// After so many tries the labels are left alone.
+const PATIENCE: u32 = 5;
 /// After the API did not take what it was told.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -58,6 +62,10 @@ struct Memory {
     rebooted: bool,
     /// How often it was not ready since it last was.
     tries: u32,
+    /// How often in a row a change was not taken.
+    failed: u32,
+    /// What the API last said against the node.
+    refused: Option<String>,
 }
 
 impl NodeKeeper {
@@ -115,7 +123,15 @@ impl NodeKeeper {
                     if memory.tries <= STARTING { OFTEN } else { PAUSE }
                 }
                 Err(error) => {
-                    tracing::debug!(%error, "cannot tell of this node");
+                    // An API that is away is no news; one that does not want this node is, once.
+                    let why = error.to_string();
+                    match error {
+                        kube::Error::Api(_) if memory.refused.as_ref() != Some(&why) => {
+                            tracing::warn!(why, "the API does not take this node");
+                            memory.refused = Some(why);
+                        }
+                        _ => tracing::debug!(why, "cannot tell of this node"),
+                    }
                     PAUSE
                 }
             };
@@ -156,10 +172,17 @@ impl NodeKeeper {
         if !actions.is_empty() {
             if let Some(error) = self.tools.carrier.carry_out(&actions).await.error {
                 tracing::debug!(%error, "cannot tell of this node");
+                memory.failed = memory.failed.saturating_add(1);
+                if memory.failed >= PATIENCE && !memory.labelled {
+                    // How the node is matters more than what it is called.
+                    tracing::warn!(%error, "the API does not take this node's labels");
+                    memory.labelled = true;
+                }
                 // Our copy may be old, or the object gone.
                 self.seen(nodes.get_opt(&self.tools.place.node).await?);
                 return Ok(false);
             }
+            memory.failed = 0;
             self.announce(&found, &events);
         }
         if self.tools.node.borrow().is_none() {
@@ -178,15 +201,20 @@ impl NodeKeeper {
             is_well && !is_past(*asked, FRESH, now)
         });
         if !fresh {
-            let runtime = match self.tools.runtime.status().await {
+            match self.tools.runtime.status().await {
                 Ok(answer) => {
                     memory.inventory.handlers = answer.runtime_handlers;
                     memory.inventory.features = answer.features;
-                    Runtime::Says(answer.status.unwrap_or_default())
+                    memory.runtime = Some((Runtime::Says(answer.status.unwrap_or_default()), now));
                 }
-                Err(error) => Runtime::Silent(error.to_string()),
-            };
-            memory.runtime = Some((runtime, now));
+                Err(_)
+                    if memory.runtime.as_ref().is_some_and(|(_, asked)| !is_past(*asked, TOLERATED, now)) => {
+                }
+                Err(error) => {
+                    let asked = memory.runtime.take().map_or(Timestamp::UNIX_EPOCH, |(_, asked)| asked);
+                    memory.runtime = Some((Runtime::Silent(error.to_string()), asked));
+                }
+            }
         }
         let counted =
             memory.counted.is_some_and(|(when, at)| at == notes.images && !is_past(when, COUNT, now));

@@ -23,6 +23,8 @@ pub(crate) enum Verb {
     Patch,
     Delete,
     DeleteCollection,
+    /// What can be asked of whoever is behind a proxy.
+    Options,
 }
 
 impl Verb {
@@ -31,6 +33,7 @@ impl Verb {
         match *method {
             // Whoever is behind a proxy may be asked for the head of an answer alone.
             Method::HEAD if place.subresource.as_deref() == Some("proxy") => Some(Verb::Get),
+            Method::OPTIONS if place.subresource.as_deref() == Some("proxy") => Some(Verb::Options),
             Method::GET if place.watch => Some(Verb::Watch),
             Method::GET if named => Some(Verb::Get),
             Method::GET if query.flag("watch") => Some(Verb::Watch),
@@ -56,6 +59,8 @@ impl Verb {
             Verb::Patch => "patch",
             Verb::Delete => "delete",
             Verb::DeleteCollection => "deletecollection",
+            // Roles have no word for it; only one for everything allows it.
+            Verb::Options => "",
         }
     }
 
@@ -70,11 +75,12 @@ impl Verb {
             Verb::Patch => "PATCH",
             Verb::Delete => "DELETE",
             Verb::DeleteCollection => "DELETECOLLECTION",
+            Verb::Options => "OPTIONS",
         }
     }
 
     pub(crate) fn writes(self) -> bool {
-        !matches!(self, Verb::Get | Verb::List | Verb::Watch)
+        !matches!(self, Verb::Get | Verb::List | Verb::Watch | Verb::Options)
     }
 }
 

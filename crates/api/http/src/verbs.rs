@@ -39,6 +39,7 @@ pub(crate) async fn answer(api: &Arc<Api>, call: Call, body: Bytes) -> Result<An
         Verb::Patch => Box::pin(patch::patch(api, &call, body)).await,
         Verb::Delete => Box::pin(delete::delete(api, &call, body)).await,
         Verb::DeleteCollection => Box::pin(delete::delete_collection(api, &call, body)).await,
+        Verb::Options => Err(method_not_allowed()),
     }?;
     if let Some(warning) = deprecated {
         answer::warn(&mut answer, &[warning.to_owned()]);

@@ -204,6 +204,7 @@ async fn a_proxy_asks_the_node_in_the_clients_stead() {
         ("POST", "/run/", "POST /run/"),
         ("DELETE", "/logs/a%2Fb", "DELETE /logs/a%2Fb"),
         ("PATCH", "", "PATCH /"),
+        ("OPTIONS", "?x=1", "OPTIONS /?x=1"),
     ] {
         let headers = [("authorization", "Bearer secret"), ("accept", "text/html"), ("x-mine", "yes")];
         let got = send(&scene.admin, request(method, &format!("{node}{path}"), &headers, "")).await;

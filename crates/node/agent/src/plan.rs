@@ -144,7 +144,7 @@ fn needs_sandbox(situation: Situation<'_>, spec: &PodSpec) -> bool {
         |container: &Container| exit(container).is_none_or(|exit| restarts(spec, container, exit.code));
     let never = spec.restart_policy.as_deref() == Some("Never");
     let ran = containers(spec).any(|container| exit(container).is_some());
-    !(never && ran && situation.view.sandboxes.first().is_some()) && spec.containers.iter().any(comes)
+    !(never && ran && !situation.view.sandboxes.is_empty()) && spec.containers.iter().any(comes)
 }
 
 /// Runs the init containers one after the other. True once the main containers may run.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use kedge_client::Until;
 use kedge_engine::Action;
 use kube::Api;
 use kube::api::ListParams;
@@ -26,7 +27,7 @@ pub(super) struct Reports {
     found: Option<(Option<String>, PodStatus)>,
     /// What was last written, and the revision that it was a change of.
     written: Option<Wanted>,
-    writing: JoinSet<Result<Wanted, ()>>,
+    writing: JoinSet<Option<Wanted>>,
     again_at: Option<Timestamp>,
 }
 
@@ -34,6 +35,8 @@ pub(super) struct Reports {
 struct Wanted {
     on: Arc<Pod>,
     status: PodStatus,
+    /// Writing it changed nothing.
+    idle: bool,
 }
 
 impl Wanted {
@@ -92,7 +95,7 @@ impl Reports {
         if on.status.as_ref() == Some(&status) {
             return;
         }
-        let wanted = Wanted { on, status };
+        let wanted = Wanted { on, status, idle: false };
         let is_written = self.written.as_ref().is_some_and(|written| written.status == wanted.status);
         if is_written && self.written.as_ref().and_then(Wanted::revision) == wanted.revision() {
             return;
@@ -112,20 +115,21 @@ impl Reports {
             return;
         }
         // What we have written made another revision, which is on its way to us; on the old one nothing can be written.
-        let stale = self.written.as_ref().is_some_and(|written| written.revision() == wanted.revision());
+        let written = self.written.as_ref().filter(|written| !written.idle);
+        let stale = written.is_some_and(|written| written.revision() == wanted.revision());
         if stale && self.again_at.is_none() {
             self.again_at = Some(later(now, PAUSE));
             return;
         }
         self.again_at = None;
         let tools = self.tools.clone();
-        self.writing.spawn(async move { write(&tools, &wanted).await.then_some(wanted).ok_or(()) });
+        self.writing.spawn(async move { write(&tools, wanted).await });
     }
 
     /// Waits for the write that is under way; never, if there is none.
     pub(super) async fn written(&mut self) {
         match self.writing.join_next().await {
-            Some(Ok(Ok(written))) => self.took(written),
+            Some(Ok(Some(written))) => self.took(written),
             Some(_) => self.again_at = Some(later(self.tools.now(), PAUSE)),
             None => std::future::pending().await,
         }
@@ -150,8 +154,8 @@ impl Reports {
         }
         let Some(mut wanted) = self.wanted.clone() else { return true };
         for _ in 0..TRIES {
-            if write(&self.tools, &wanted).await {
-                self.took(wanted);
+            if let Some(written) = write(&self.tools, wanted.clone()).await {
+                self.took(written);
                 return true;
             }
             // Somebody else may have written it meanwhile, or it is gone, and then there is nobody to tell.
@@ -171,14 +175,18 @@ impl Reports {
     }
 }
 
-async fn write(tools: &Tools, wanted: &Wanted) -> bool {
+async fn write(tools: &Tools, wanted: Wanted) -> Option<Wanted> {
     let to = Pod { status: Some(wanted.status.clone()), ..(*wanted.on).clone() };
-    let Some(action) = Action::status(&*wanted.on, &to) else { return true };
-    match tools.carrier.carry_out(&[action]).await.error {
-        None => true,
-        Some(error) => {
-            tracing::debug!(pod = %name(&wanted.on), %error, "cannot report");
-            false
-        }
+    let Some(action) = Action::status(&*wanted.on, &to) else { return Some(Wanted { idle: true, ..wanted }) };
+    let done = tools.carrier.carry_out(&[action]).await;
+    if let Some(error) = done.error {
+        tracing::debug!(pod = %name(&wanted.on), %error, "cannot report");
+        return None;
     }
+    let made = done.waits.iter().find_map(|wait| match &wait.what {
+        Until::Seen(revision) => Some(revision.0.to_string()),
+        Until::Leaving { .. } => None,
+    });
+    let idle = made.as_deref() == wanted.revision();
+    Some(Wanted { idle, ..wanted })
 }

@@ -77,7 +77,8 @@ fn status(situation: Situation<'_>, spec: &PodSpec, container: &Container, part:
         ),
         ready,
         started: (part != Part::Debugging).then_some(started.unwrap_or(false)),
-        last_state,
+        // The API has it always.
+        last_state: Some(last_state.unwrap_or_default()),
         state: Some(state),
         allocated_resources: granted
             .filter(|_| latest.is_some())

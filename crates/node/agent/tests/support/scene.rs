@@ -19,19 +19,19 @@ use kedge_testkit::{Api, admin};
 use kube::api::{DeleteParams, PostParams};
 use serde_json::{Value, json};
 
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-pub struct Scene {
-    pub folder: tempfile::TempDir,
-    pub api: Api,
-    pub clock: Clock,
+pub(crate) struct Scene {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) api: Api,
+    pub(crate) clock: Clock,
     /// Whether the agent can reach the API.
-    pub away: Arc<AtomicBool>,
-    pub agent: Option<tokio::task::JoinHandle<()>>,
+    pub(crate) away: Arc<AtomicBool>,
+    pub(crate) agent: Option<tokio::task::JoinHandle<()>>,
 }
 
 impl Scene {
-    pub async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let clock = Clock::system();
         let api = Api::start(clock.clone(), Options::default()).await;
         let mut scene =
@@ -49,7 +49,7 @@ impl Scene {
         scene
     }
 
-    pub async fn start_agent(&mut self) {
+    pub(crate) async fn start_agent(&mut self) {
         let settings = Settings {
             addresses: vec!["192.0.2.7".parse().unwrap()],
             // How full the machine's disk is must not decide about a test.
@@ -77,17 +77,17 @@ impl Scene {
     }
 
     /// As a killed process does: from one moment to the next.
-    pub async fn kill_agent(&mut self) {
+    pub(crate) async fn kill_agent(&mut self) {
         let agent = self.agent.take().unwrap();
         agent.abort();
         assert!(agent.await.unwrap_err().is_cancelled());
     }
 
-    pub fn pods(&self) -> kube::Api<Pod> {
+    pub(crate) fn pods(&self) -> kube::Api<Pod> {
         kube::Api::namespaced(self.api.client(admin("somebody")), "default")
     }
 
-    pub async fn make(&self, name: &str, spec: Value) {
+    pub(crate) async fn make(&self, name: &str, spec: Value) {
         let mut spec = spec;
         spec["nodeName"] = json!("here");
         spec["hostNetwork"] = json!(true);
@@ -97,7 +97,7 @@ impl Scene {
         self.pods().create(&PostParams::default(), &pod).await.unwrap();
     }
 
-    pub async fn until(&self, what: &str, name: &str, holds: impl Fn(&Pod) -> bool) -> Pod {
+    pub(crate) async fn until(&self, what: &str, name: &str, holds: impl Fn(&Pod) -> bool) -> Pod {
         let end = Instant::now() + PATIENCE;
         loop {
             let pod = self.pods().get(name).await.unwrap();
@@ -110,12 +110,12 @@ impl Scene {
         }
     }
 
-    pub async fn delete(&self, name: &str) {
+    pub(crate) async fn delete(&self, name: &str) {
         self.pods().delete(name, &DeleteParams::default()).await.unwrap();
         self.gone(name).await;
     }
 
-    pub async fn gone(&self, name: &str) {
+    pub(crate) async fn gone(&self, name: &str) {
         let end = Instant::now() + PATIENCE;
         while self.pods().get_opt(name).await.unwrap().is_some() {
             assert!(Instant::now() < end, "{name} is still there");
@@ -124,7 +124,7 @@ impl Scene {
     }
 
     /// Waits until an event about a pod says this.
-    pub async fn told(&self, pod: &str, reason: &str, words: &str) -> Event {
+    pub(crate) async fn told(&self, pod: &str, reason: &str, words: &str) -> Event {
         let events = kube::Api::<Event>::namespaced(self.api.client(admin("somebody")), "default");
         let end = Instant::now() + PATIENCE;
         loop {
@@ -140,11 +140,11 @@ impl Scene {
         }
     }
 
-    pub fn runtime(&self) -> Runtime {
+    pub(crate) fn runtime(&self) -> Runtime {
         Runtime::at(&self.folder.path().join("containerd/containerd.sock"))
     }
 
-    pub fn log(&self, pod: &Pod, container: &str) -> String {
+    pub(crate) fn log(&self, pod: &Pod, container: &str) -> String {
         let uid = pod.metadata.uid.as_deref().unwrap();
         let name = pod.metadata.name.as_deref().unwrap();
         let path = format!("logs/pods/default_{name}_{uid}/{container}/0.log");
@@ -152,7 +152,7 @@ impl Scene {
     }
 
     /// Ends what outlives the agent, so that nothing is left on the machine.
-    pub async fn end(mut self) {
+    pub(crate) async fn end(mut self) {
         let pods = self.folder.path().join("pods");
         let runtime = Runtime::at(&self.folder.path().join("containerd/containerd.sock"));
         let end = Instant::now() + PATIENCE;
@@ -214,35 +214,35 @@ fn parent(pid: i32) -> i32 {
     behind.split_whitespace().nth(1).and_then(|pid| pid.parse().ok()).unwrap_or_default()
 }
 
-pub fn mounted_below(folder: &Path) -> bool {
+pub(crate) fn mounted_below(folder: &Path) -> bool {
     let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
     table.contains(&*folder.to_string_lossy())
 }
 
-pub fn phase(pod: &Pod) -> &str {
+pub(crate) fn phase(pod: &Pod) -> &str {
     pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default()
 }
 
-pub fn restarts(pod: &Pod) -> i32 {
+pub(crate) fn restarts(pod: &Pod) -> i32 {
     let statuses = pod.status.as_ref().and_then(|status| status.container_statuses.clone());
     statuses.iter().flatten().map(|status| status.restart_count).sum()
 }
 
-pub fn container_id(pod: &Pod) -> Option<String> {
+pub(crate) fn container_id(pod: &Pod) -> Option<String> {
     pod.status.as_ref()?.container_statuses.as_ref()?.first()?.container_id.clone()
 }
 
-pub fn shell(name: &str, script: &str) -> Value {
+pub(crate) fn shell(name: &str, script: &str) -> Value {
     json!({"name": name, "image": "busybox:1", "command": ["sh", "-c", script]})
 }
 
-pub fn is_ready(pod: &Pod) -> bool {
+pub(crate) fn is_ready(pod: &Pod) -> bool {
     let conditions = pod.status.as_ref().and_then(|status| status.conditions.clone());
     conditions.iter().flatten().any(|one| one.type_ == "Ready" && one.status == "True")
 }
 
 /// Why the first container waits.
-pub fn waits(pod: &Pod) -> String {
+pub(crate) fn waits(pod: &Pod) -> String {
     let statuses = pod.status.as_ref().and_then(|status| status.container_statuses.clone());
     let state = statuses.and_then(|all| all.first()?.state.clone()).unwrap_or_default();
     state.waiting.and_then(|waiting| waiting.reason).unwrap_or_default()

@@ -41,6 +41,8 @@ pub(crate) struct PodVolumes {
     tools: Arc<Tools>,
     wanted: watch::Receiver<Arc<Pod>>,
     made: Arc<Mutex<Places>>,
+    /// Held by whoever is at work on the node's disk, also if nobody waits for it any more.
+    hand: Arc<Mutex<()>>,
     keeper: parking_lot::Mutex<Option<Task>>,
     adopter: parking_lot::Mutex<Option<Task>>,
     /// They were made, or are being taken over from the agent before.
@@ -69,6 +71,7 @@ impl PodVolumes {
             tools,
             wanted,
             made: Arc::default(),
+            hand: Arc::default(),
             keeper: parking_lot::Mutex::default(),
             adopter: parking_lot::Mutex::default(),
             begun: AtomicBool::new(false),
@@ -134,6 +137,7 @@ impl PodVolumes {
         }
         let mut made = self.made.lock().await;
         made.clear();
+        let _hand = self.hand.lock().await;
         let (mounts, uid) = (self.tools.mounts.clone(), uid.to_owned());
         match tokio::task::spawn_blocking(move || mounts.release(&uid)).await {
             Ok(outcome) => outcome,
@@ -197,7 +201,12 @@ impl PodVolumes {
         group: Option<Group>,
     ) -> Result<PathBuf, Cause> {
         let (mounts, uid, name) = (self.tools.mounts.clone(), uid.to_owned(), name.to_owned());
-        let made = tokio::task::spawn_blocking(move || mounts.prepare(&uid, &name, &volume, group)).await;
+        let hand = self.hand.clone().lock_owned().await;
+        let work = move || {
+            let _hand = hand;
+            mounts.prepare(&uid, &name, &volume, group)
+        };
+        let made = tokio::task::spawn_blocking(work).await;
         Ok(made.map_err(|_| Cause::Broken)??)
     }
 }

@@ -155,7 +155,6 @@ pub(crate) fn of_container(
         no_new_privs: own.is_some_and(|own| own.allow_privilege_escalation == Some(false)),
         seccomp: Some(seccomp(profile, profiles)?),
         apparmor: apparmor.map(self::apparmor),
-        ..LinuxContainerSecurityContext::default()
     })
 }
 

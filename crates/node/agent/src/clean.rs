@@ -15,7 +15,7 @@ use kedge_usage::UsageError;
 use rustix::mount::{UnmountFlags, unmount};
 
 use crate::cgroups;
-use crate::network::Networking;
+use crate::network::{Networking, given};
 use crate::vault;
 
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +55,7 @@ pub async fn clean(data: &Path, networking: &Networking) -> Result<(), CleanErro
         containerd.stop().await;
         ended?;
     }
-    if let Some(network) = networking.written() {
+    if let Some(network) = given(data) {
         remove(&network)?;
     }
     if let Some(vault) = vault::place(data) {

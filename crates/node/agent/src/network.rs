@@ -66,11 +66,12 @@ impl Networking {
         Ok(())
     }
 
-    /// What was written down for the runtime, if it was.
-    pub(crate) fn written(&self) -> Option<Network> {
-        let text = fs::read_to_string(self.config.join(CONFIG_FILE)).ok()?;
-        Network::read(&text).ok()?
-    }
+}
+
+/// The network that a node with this data was given, if it was.
+pub(crate) fn given(data: &Path) -> Option<Network> {
+    let text = fs::read_to_string(Network::records(data).join(CONFIG_FILE)).ok()?;
+    Network::read(&text).ok()?
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -135,8 +136,11 @@ async fn set_up(
     let work = move || {
         let network = Network::new(&data, &node, outward_mtu()?, ranges, cluster);
         prepare(&network)?;
-        let path = folder.join(CONFIG_FILE);
-        write(&path, &network.config(PROGRAM)).map_err(|source| SetUpError::Write { path, source })?;
+        // Once for whoever clears up after us, and once for the runtime.
+        for folder in [&network.records, &folder] {
+            let path = folder.join(CONFIG_FILE);
+            write(&path, &network.config(PROGRAM)).map_err(|source| SetUpError::Write { path, source })?;
+        }
         reap(&network)?;
         Ok(())
     };

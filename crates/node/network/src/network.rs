@@ -38,7 +38,12 @@ impl Network {
     pub fn new(data: &Path, node: &str, mtu: u32, ranges: Vec<Range>, cluster: Vec<Range>) -> Self {
         let hash = fnv(&[data.as_os_str().as_encoded_bytes(), node.as_bytes()]);
         let name = format!("kedge-{:08x}", hash >> 32);
-        Self { bridge: name.clone(), table: name, mtu, ranges, cluster, records: data.join("network") }
+        Self { bridge: name.clone(), table: name, mtu, ranges, cluster, records: Self::records(data) }
+    }
+
+    /// The folder below a node's data that everything of its network is in.
+    pub fn records(data: &Path) -> PathBuf {
+        data.join("network")
     }
 
     /// The file that the runtime reads; `program` is what it calls.

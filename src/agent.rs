@@ -1,5 +1,6 @@
 //! Runs the node of this machine beside the server. It uses the API as any node does, only without a socket.
 
+use std::fs::{File, TryLockError};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -123,10 +124,22 @@ fn networking(settings: &Settings, data: &Path) -> Networking {
     }
 }
 
-/// Takes away what a node left on this machine.
-pub(crate) async fn clean(data: &Path) -> Result<(), CleanError> {
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CleanupError {
+    #[error("a server runs on {}: stop it first", data.display())]
+    InUse { data: PathBuf },
+    #[error("something of the node is left")]
+    Left(#[from] CleanError),
+}
+
+/// Takes away what a node left on this machine. No server begins on its data meanwhile.
+pub(crate) async fn clean(data: &Path) -> Result<(), CleanupError> {
     let data = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
-    kedge_agent::clean(&data, &Networking::below(&data)).await
+    let lock = File::open(data.join("store/lock")).ok();
+    if lock.as_ref().is_some_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock))) {
+        return Err(CleanupError::InUse { data });
+    }
+    Ok(kedge_agent::clean(&data, &Networking::below(&data)).await?)
 }
 
 /// What a person says of the node.

@@ -61,6 +61,10 @@ pub(crate) struct Life {
     steps: JoinSet<Outcome>,
     /// Ends that are under way, by the container's name.
     ending: HashMap<String, AbortHandle>,
+    /// Until when an end that failed is not tried again, by the container's name; the sandbox has none.
+    held: HashMap<String, Timestamp>,
+    /// Where probes find the pod.
+    ip: String,
 }
 
 /// What became of a step that was set going.
@@ -101,6 +105,8 @@ impl Life {
             cleared: false,
             steps: JoinSet::new(),
             ending: HashMap::new(),
+            held: HashMap::new(),
+            ip: String::new(),
         }
     }
 
@@ -116,7 +122,7 @@ impl Life {
                 Err(error) => {
                     tracing::debug!(pod = %name(&self.pod), %error, "cannot look at the runtime");
                     let again = later(self.tools.now(), PAUSE);
-                    self.wait(&View::default(), Some(again)).await;
+                    self.wait(Some(again)).await;
                     continue;
                 }
             };
@@ -141,18 +147,19 @@ impl Life {
                     return;
                 }
             }
-            for step in steps {
-                self.begin(&view, step);
+            if let Some(sandbox) = view.ready_sandbox() {
+                self.ip = self.work().ip(sandbox);
             }
+            let held = self.begin_all(&view, steps);
             let unfinished = is_last && pod.metadata.deletion_timestamp.is_some();
             let retry = unfinished.then(|| later(self.tools.now(), PAUSE));
-            self.wait(&view, [look_again, again, retry].into_iter().flatten().min()).await;
+            self.wait([look_again, again, retry, held].into_iter().flatten().min()).await;
         }
     }
 
     /// Until something changes that has to be looked at, a step ends, or the moment comes. Probes are tried and reports
     /// are written meanwhile.
-    async fn wait(&mut self, view: &View, until: Option<Timestamp>) {
+    async fn wait(&mut self, until: Option<Timestamp>) {
         loop {
             let probes = self.courses.next(&self.memory);
             let due = [until, probes, self.reports.due()].into_iter().flatten().min();
@@ -193,20 +200,18 @@ impl Life {
                 return;
             }
             self.reports.begin();
-            self.probe(view, now);
+            self.probe(now);
         }
     }
 
     /// Sets the probes going that are due.
-    fn probe(&mut self, view: &View, now: Timestamp) {
+    fn probe(&mut self, now: Timestamp) {
         let Some(spec) = &self.pod.spec else { return };
-        let work = self.work();
-        let ip = view.ready_sandbox().map(|sandbox| work.ip(sandbox)).unwrap_or_default();
         for (key, name) in self.courses.due(&self.memory, now) {
             let container = crate::plan::containers(spec).find(|container| container.name == name).cloned();
             let probe = container.as_ref().and_then(|container| key.kind.of(container).cloned());
             let (Some(container), Some(probe)) = (container, probe) else { continue };
-            let (tools, ip) = (self.tools.clone(), ip.clone());
+            let (tools, ip) = (self.tools.clone(), self.ip.clone());
             self.attempts.spawn(async move {
                 let outcome = attempt(&tools.runtime, &key.id, &container, &probe, &ip).await;
                 Tried { key, begun: now, outcome }
@@ -242,10 +247,22 @@ impl Life {
         }
     }
 
-    fn begin(&mut self, view: &View, step: Step) {
-        if step == Step::Clear {
-            return;
+    /// Sets steps going. Ends that have just failed wait; answers until when.
+    fn begin_all(&mut self, view: &View, steps: Vec<Step>) -> Option<Timestamp> {
+        let now = self.tools.now();
+        self.held.retain(|_, until| *until > now);
+        let mut again = None;
+        for step in steps {
+            match self.held.get(step.container().unwrap_or_default()) {
+                Some(until) if step.ends() => again = [again, Some(*until)].into_iter().flatten().min(),
+                _ if step == Step::Clear => {}
+                _ => self.begin(view, step),
+            }
         }
+        again
+    }
+
+    fn begin(&mut self, view: &View, step: Step) {
         let (work, sandbox) = (self.work(), view.ready_sandbox().cloned());
         let name = step.container().unwrap_or_default().to_owned();
         let doing = match &step {
@@ -279,8 +296,7 @@ impl Life {
         self.ending.remove(&name);
         let now = self.tools.now();
         if let Step::Resize { id, to, .. } = step {
-            self.resized(id, to, failure);
-            return;
+            return self.resized(id, to, failure);
         }
         let Some(failure) = failure else {
             self.memory.troubles.remove(&name);
@@ -306,7 +322,10 @@ impl Life {
             since: now,
             again_at: later(now, wait),
         };
-        if name.is_empty() {
+        if step.ends() {
+            tracing::debug!(pod = %self::name(&self.pod), error = %trouble.message, ?step, "cannot end");
+            self.held.insert(name, trouble.again_at);
+        } else if name.is_empty() {
             self.memory.sandbox_trouble = Some(trouble);
         } else {
             self.memory.troubles.insert(name, trouble);

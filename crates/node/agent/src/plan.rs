@@ -50,6 +50,11 @@ impl Step {
             Self::MakeSandbox { .. } | Self::StopSandbox { .. } | Self::Clear => None,
         }
     }
+
+    /// It takes something away.
+    pub(crate) fn ends(&self) -> bool {
+        matches!(self, Self::Kill { .. } | Self::StopSandbox { .. } | Self::Discard { .. })
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

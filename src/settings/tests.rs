@@ -27,6 +27,25 @@ fn flags_win_over_the_file() {
 }
 
 #[test]
+fn the_file_speaks_of_the_node_as_flags_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.yaml");
+    let text = "node-label: [zone=a, disk=ssd]\nnode-taint: [\"k=v:NoSchedule\"]\nnode-capacity: [cpu=2, memory=4Gi]\n\
+                node-ip: [192.0.2.1, \"2001:db8::1\"]\nshutdown-grace-period: 30s\nimage-gc-high-threshold: 70\n";
+    std::fs::write(&file, text).unwrap();
+    let read = typed(&["--config", file.to_str().unwrap()]).with_file().unwrap();
+    let flags = typed(&[
+        "--node-label=zone=a,disk=ssd",
+        "--node-taint=k=v:NoSchedule",
+        "--node-capacity=cpu=2,memory=4Gi",
+        "--node-ip=192.0.2.1,2001:db8::1",
+        "--shutdown-grace-period=30s",
+        "--image-gc-high-threshold=70",
+    ]);
+    assert_eq!(Settings { config: None, ..read }, flags);
+}
+
+#[test]
 fn a_socket_is_a_path_or_an_address() {
     for (text, path) in [
         ("unix:///run/c.sock", Some("/run/c.sock")),
@@ -50,6 +69,9 @@ fn a_wrong_file_is_an_error() {
         ("unknown store", "store: floppy\n"),
         ("unknown network", "cni: wool\n"),
         ("bad range", "service-cidr: [10.0.0.0/99]\n"),
+        ("bad label", "node-label: [a]\n"),
+        ("bad taint", "node-taint: [\"a=b:Sometimes\"]\n"),
+        ("bad amount", "node-capacity: [cpu=many]\n"),
     ] {
         std::fs::write(&file, text).unwrap();
         assert!(typed(&["--config", file.to_str().unwrap()]).with_file().is_err(), "{case}");

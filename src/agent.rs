@@ -146,7 +146,11 @@ pub(crate) async fn clean(data: &Path) -> Result<(), CleanupError> {
 fn told(settings: &Settings) -> kedge_agent::Told {
     let amounts = |list: &[Amount]| list.iter().map(|Amount(name, amount)| (name.clone(), *amount)).collect();
     kedge_agent::Told {
-        labels: settings.node_label.iter().map(|NodeLabel(key, value)| (key.clone(), value.clone())).collect(),
+        labels: settings
+            .node_label
+            .iter()
+            .map(|NodeLabel(key, value)| (key.clone(), value.clone()))
+            .collect(),
         taints: settings.node_taint.iter().map(|NodeTaint(taint)| taint.clone()).collect(),
         capacity: amounts(&settings.node_capacity),
         reserved: amounts(&settings.system_reserved),

@@ -14,21 +14,21 @@ use kedge_door::Listening;
 use kedge_engine::{Carrier, Recorder, World};
 use kedge_images::{ImportError, Registries, RegistriesError, Store, pause};
 use kedge_mounts::{MountError, Mounts};
-use kedge_usage::UsageError;
 use kedge_runtime::containerd::{Containerd, ContainerdError};
 use kedge_runtime::wire::DnsConfig;
 use kedge_runtime::{Runtime, RuntimeError};
+use kedge_usage::UsageError;
 use kube::runtime::watcher;
 use kube::{Api, Client};
 use tokio::sync::watch;
 
 use crate::board::Board;
 use crate::cgroups::{Cgroups, Driver};
+use crate::clean;
+use crate::collect::{Collector, ImageRules};
 use crate::door;
 use crate::eviction::{Eviction, Keeper};
 use crate::folders::Folders;
-use crate::clean;
-use crate::collect::{Collector, ImageRules};
 use crate::lives::Lives;
 use crate::mirrors::Mirrors;
 use crate::network::{self, Networking};
@@ -45,8 +45,8 @@ use crate::spec::sandbox::Common;
 use crate::statics::Statics;
 use crate::tools::Tools;
 use crate::usage::{self, Meter};
-use crate::volumes::{LocalPaths, Watches};
 use crate::voice::Voice;
+use crate::volumes::{LocalPaths, Watches};
 
 /// How a node is set up.
 #[derive(Clone, Debug)]
@@ -173,8 +173,7 @@ impl Agent {
         if containerd.is_some() {
             registries.write(&settings.data.join("containerd/hosts"))?;
         }
-        let statics =
-            settings.static_pods.clone().map(|folder| Statics::open(folder, name, clock.clone()));
+        let statics = settings.static_pods.clone().map(|folder| Statics::open(folder, name, clock.clone()));
         let memory = facts.capacity.get("memory").map_or(0, kedge_kinds::Quantity::value);
         let cgroups = Cgroups::open(name, data, settings.cgroup_driver, settings.most_processes)?;
         let tools = Tools {
@@ -210,7 +209,17 @@ impl Agent {
             clock,
         };
         let registry = Arc::new(Registry::default());
-        Ok(Self { tools: Arc::new(tools), registry, facts, containerd, networking: settings.networking, data: settings.data, statics, eviction: settings.eviction, door: None })
+        Ok(Self {
+            tools: Arc::new(tools),
+            registry,
+            facts,
+            containerd,
+            networking: settings.networking,
+            data: settings.data,
+            statics,
+            eviction: settings.eviction,
+            door: None,
+        })
     }
 
     /// Lets others in at this place, once it runs.
@@ -225,7 +234,8 @@ impl Agent {
 
     /// Looks after the node until it is dropped. Containers run on.
     pub async fn run(self) {
-        let Self { tools, registry, facts, mut containerd, networking, data, mut statics, eviction, door } = self;
+        let Self { tools, registry, facts, mut containerd, networking, data, mut statics, eviction, door } =
+            self;
         let socket = containerd.as_ref().map(Containerd::socket);
         tools.world.watch::<Service>();
         let node = NodeKeeper { tools: tools.clone(), facts };
@@ -253,10 +263,19 @@ impl Agent {
         let evictions = Keeper::new(tools.clone(), registry.clone(), meter, eviction);
         let mirrors = tools.mirrors.keep(&tools, files.clone());
         let local_paths = LocalPaths { tools: tools.clone() };
-        tokio::join!(keep_runtime, node.keep(), notice, pods(&tools, &registry, files),
+        tokio::join!(
+            keep_runtime,
+            node.keep(),
+            notice,
+            pods(&tools, &registry, files),
             statics,
             mirrors,
-            tools.collector.keep(&tools), local_paths.keep(), evictions.keep(), door, network::keep(&tools, &data, &networking));
+            tools.collector.keep(&tools),
+            local_paths.keep(),
+            evictions.keep(),
+            door,
+            network::keep(&tools, &data, &networking)
+        );
     }
 }
 

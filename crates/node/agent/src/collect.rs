@@ -117,7 +117,8 @@ impl Collector {
     async fn turn(&self, tools: &Tools) -> Result<(), RuntimeError> {
         let disk = statvfs(tools.folders.data()).ok().map(|disk| Disk {
             // What is set aside for others is not ours to fill.
-            capacity: (disk.f_blocks.saturating_sub(disk.f_bfree) + disk.f_bavail).saturating_mul(disk.f_frsize),
+            capacity: (disk.f_blocks.saturating_sub(disk.f_bfree) + disk.f_bavail)
+                .saturating_mul(disk.f_frsize),
             available: disk.f_bavail.saturating_mul(disk.f_frsize),
         });
         let held = self.look(tools).await?;

@@ -85,7 +85,8 @@ impl Folders {
         let folder = self.logs(pod).join(container);
         let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
         // What was put aside when it became too long has something behind the name.
-        let mine = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&format!("{attempt}.log")));
+        let mine = entries
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with(&format!("{attempt}.log")));
         for entry in mine {
             let _removed = std::fs::remove_file(entry.path());
         }

@@ -65,7 +65,6 @@ impl Networking {
         }
         Ok(())
     }
-
 }
 
 /// The network that a node with this data was given, if it was.

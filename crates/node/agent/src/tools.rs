@@ -15,8 +15,8 @@ use kube::Client;
 use tokio::sync::watch;
 
 use crate::board::Board;
-use crate::collect::Collector;
 use crate::cgroups::Cgroups;
+use crate::collect::Collector;
 use crate::folders::Folders;
 use crate::mirrors::Mirrors;
 use crate::pulled::Pulled;

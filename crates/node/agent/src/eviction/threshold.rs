@@ -106,7 +106,9 @@ impl Threshold {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ThresholdError {
-    #[error("{0:?} is not a threshold; write memory.available<100Mi, nodefs.available<10% or memory.available<1Gi:90s")]
+    #[error(
+        "{0:?} is not a threshold; write memory.available<100Mi, nodefs.available<10% or memory.available<1Gi:90s"
+    )]
     Form(String),
     #[error("unsupported eviction signal {0}")]
     Signal(String),

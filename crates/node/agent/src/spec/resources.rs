@@ -162,7 +162,8 @@ fn huge_pages(lists: &[Option<&Amounts>], machine: &Machine) -> Vec<HugepageLimi
 /// `2Mi` as the kernel writes it: `2MB`.
 fn page_size(written: &str) -> Option<String> {
     let bytes = u64::try_from(written.parse::<Quantity>().ok()?.value()).ok()?;
-    let (unit, shift) = [("GB", 30), ("MB", 20), ("KB", 10)].into_iter().find(|(_, shift)| bytes >> shift > 0)?;
+    let (unit, shift) =
+        [("GB", 30), ("MB", 20), ("KB", 10)].into_iter().find(|(_, shift)| bytes >> shift > 0)?;
     Some(format!("{}{unit}", bytes >> shift))
 }
 

@@ -13,8 +13,8 @@ use tokio::net::{TcpListener, TcpStream};
 const KEY: &str = "authorization: basic bwu6c2vjcmv0";
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
-pub struct Registry {
-    pub port: u16,
+pub(crate) struct Registry {
+    pub(crate) port: u16,
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -22,7 +22,7 @@ pub struct Registry {
 type Blobs = HashMap<String, (&'static str, Vec<u8>)>;
 
 impl Registry {
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (manifest, blobs) = image();
@@ -37,7 +37,7 @@ impl Registry {
         Self { port, task }
     }
 
-    pub fn name(&self, rest: &str) -> String {
+    pub(crate) fn name(&self, rest: &str) -> String {
         format!("127.0.0.1:{}/{rest}", self.port)
     }
 }

@@ -117,7 +117,13 @@ fn a_pod_is_limited_as_its_class_is() {
     let own = json!({"limits": {"cpu": "1", "memory": "4Mi"}, "requests": {"memory": "1Mi"}});
     let pages = json!({"requests": {"hugepages-2Mi": "4Mi", "cpu": "1"}, "limits": {"hugepages-2Mi": "4Mi"}});
     for (case, spec, shares, quota, memory) in [
-        ("exactly", json!({"containers": [container("a", "1", "1Mi"), container("b", "500m", "1Mi")]}), 1536, Some(150_000), Some(2 << 20)),
+        (
+            "exactly",
+            json!({"containers": [container("a", "1", "1Mi"), container("b", "500m", "1Mi")]}),
+            1536,
+            Some(150_000),
+            Some(2 << 20),
+        ),
         ("one is not limited", json!({"containers": half}), 102, None, None),
         ("the pod is", json!({"containers": half, "resources": own}), 102, Some(100_000), Some(4 << 20)),
         ("nothing", json!({"containers": [{"name": "a"}]}), 2, None, None),
@@ -147,9 +153,13 @@ fn a_container_is_limited_with_its_pod_and_on_this_machine() {
         ..Machine::default()
     };
     let found = of_container(&pod, &pod.spec.as_ref().unwrap().containers[0], &machine);
-    assert_eq!((found.cpu_quota, found.memory_limit_in_bytes, found.memory_swap_limit_in_bytes), (100_000, 4 << 20, 4 << 20));
+    assert_eq!(
+        (found.cpu_quota, found.memory_limit_in_bytes, found.memory_swap_limit_in_bytes),
+        (100_000, 4 << 20, 4 << 20)
+    );
     assert_eq!(found.unified["memory.oom.group"], "1");
-    let pages: Vec<(&str, u64)> = found.hugepage_limits.iter().map(|limit| (&*limit.page_size, limit.limit)).collect();
+    let pages: Vec<(&str, u64)> =
+        found.hugepage_limits.iter().map(|limit| (&*limit.page_size, limit.limit)).collect();
     assert_eq!(pages, [("1GB", 0), ("2MB", 2 << 20)]);
 }
 

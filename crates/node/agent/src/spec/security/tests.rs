@@ -5,10 +5,15 @@ use super::*;
 fn pod(spec: Value, context: Value) -> Pod {
     let mut spec = spec;
     spec["containers"] = json!([{"name": "c", "securityContext": context}]);
-    serde_json::from_value(json!({"metadata": {"name": "p", "namespace": "n", "uid": "u"}, "spec": spec})).unwrap()
+    serde_json::from_value(json!({"metadata": {"name": "p", "namespace": "n", "uid": "u"}, "spec": spec}))
+        .unwrap()
 }
 
-fn found(spec: Value, context: Value, image: &ImageUser) -> Result<LinuxContainerSecurityContext, SecurityError> {
+fn found(
+    spec: Value,
+    context: Value,
+    image: &ImageUser,
+) -> Result<LinuxContainerSecurityContext, SecurityError> {
     let pod = pod(spec, context);
     of_container(&pod, &pod.spec.as_ref().unwrap().containers[0], image, None, Path::new("/data/seccomp"))
 }
@@ -34,7 +39,8 @@ fn whoever_must_not_be_root_is_not() {
         ("the container knows better", must, json!({"runAsNonRoot": false}), image(None, ""), Ok(None)),
     ] {
         let found = found(spec, context, &image);
-        let found = found.map(|found| found.run_as_user.map(|user| user.value)).map_err(|error| error.to_string());
+        let found =
+            found.map(|found| found.run_as_user.map(|user| user.value)).map_err(|error| error.to_string());
         assert_eq!(found, expected.map_err(str::to_owned), "{case}");
     }
 }
@@ -67,7 +73,10 @@ fn what_a_container_may_do_is_told() {
     let namespaces = strict.namespace_options.unwrap();
     assert_eq!((namespaces.network(), namespaces.pid()), (NamespaceMode::Node, NamespaceMode::Pod));
     let capabilities = strict.capabilities.unwrap();
-    assert_eq!((capabilities.add_capabilities, capabilities.drop_capabilities), (vec!["NET_ADMIN".to_owned()], vec!["ALL".to_owned()]));
+    assert_eq!(
+        (capabilities.add_capabilities, capabilities.drop_capabilities),
+        (vec!["NET_ADMIN".to_owned()], vec!["ALL".to_owned()])
+    );
 
     let nameless = found(json!({}), json!({"seccompProfile": {"type": "Localhost"}}), &ImageUser::default());
     assert_eq!(nameless.unwrap_err(), SecurityError::NoProfile);

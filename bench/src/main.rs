@@ -10,6 +10,7 @@ mod load;
 mod measures;
 mod nodes;
 mod objects;
+mod pods;
 mod process;
 mod report;
 mod suite;
@@ -58,6 +59,8 @@ enum Command {
     Control(control::ControlArgs),
     /// Play nodes: register them, send heartbeats, let pods run and end; until ctrl-c
     Nodes(nodes::NodesArgs),
+    /// How soon pods run and are gone, one after the other, on a real node
+    Pods(pods::PodsArgs),
     /// Start Kedge, etcd and the bare server in turn, run every measure side by side, print the ratios
     Suite {
         #[arg(long, default_value = "target/release/kedge")]
@@ -127,6 +130,7 @@ async fn run(command: Command) -> Result<(), BenchError> {
         }
         Command::Control(args) => control::run(&args).await?,
         Command::Nodes(args) => nodes::play(&args).await?,
+        Command::Pods(args) => pods::run(&args).await?,
         Command::Suite { kedge, etcd, quick } => suite::run(&suite::Programs { kedge, etcd, quick }).await?,
     }
     Ok(())

@@ -5,6 +5,7 @@ mod access;
 mod control;
 mod definitions;
 mod growth;
+mod node;
 mod quota;
 mod scheduling;
 mod server;
@@ -48,6 +49,7 @@ pub(crate) async fn run(programs: &Programs) -> Result<(), BenchError> {
     reads_and_watches(programs, folder.path(), scale, &mut table).await?;
     scheduling::scheduling(programs, folder.path(), scale, &mut table).await?;
     growth::growth(programs, folder.path(), 100_000 / scale, &mut table).await?;
+    node::node(programs, folder.path(), scale, &mut table).await?;
     table.print();
     Ok(())
 }

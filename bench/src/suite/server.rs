@@ -34,9 +34,18 @@ impl Server {
         data: &Path,
         options: &[&str],
     ) -> Result<Self, BenchError> {
+        Self::kedge_node(program, data, &[&["--no-agent"], options].concat()).await
+    }
+
+    /// The same with a node on this machine. What it runs outlives it: see `kedge clean`.
+    pub(crate) async fn kedge_node(
+        program: &Path,
+        data: &Path,
+        options: &[&str],
+    ) -> Result<Self, BenchError> {
         let kubeconfig = data.join("bench.kubeconfig");
         let mut command = Command::new(program);
-        command.args(["server", "--no-agent", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data);
+        command.args(["server", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data);
         command.arg("--write-kubeconfig").arg(&kubeconfig).args(options);
         Self::start(command, kubeconfig, true).await
     }

@@ -100,6 +100,16 @@ async fn hooks_are_told_at_start_and_end() {
     scene.told("bad", "FailedPostStartHook", "PostStartHook failed").await;
     scene.told("bad", "FailedPreStopHook", "PreStopHook failed").await;
     scene.until("it waits", "bad", |pod| restarts(pod) > 0 && waits(pod) == "CrashLoopBackOff").await;
+    // Who has been given a long time may be given a short one afterwards.
+    scene
+        .make("stubborn", json!({"containers": [shell("main", "trap '' TERM; while :; do sleep 0.1; done")]}))
+        .await;
+    scene.until("it runs", "stubborn", |pod| phase(pod) == "Running").await;
+    let within = |seconds| DeleteParams { grace_period_seconds: Some(seconds), ..DeleteParams::default() };
+    scene.pods().delete("stubborn", &within(300)).await.unwrap();
+    scene.told("stubborn", "Killing", "Stopping container main").await;
+    scene.pods().delete("stubborn", &within(1)).await.unwrap();
+    scene.gone("stubborn").await;
     // A hook that takes too long takes the time of the end as well.
     let mut slow = shell("main", "trap '' TERM; while :; do sleep 0.1; done");
     slow["lifecycle"] = json!({"preStop": {"exec": runs("sleep 30")}});

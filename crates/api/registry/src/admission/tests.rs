@@ -41,6 +41,11 @@ async fn a_pod_gets_an_account_a_priority_and_patience() {
     let tolerated: Vec<&Value> =
         spec["tolerations"].as_array().unwrap().iter().map(|one| &one["key"]).collect();
     assert_eq!(tolerated, ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]);
+    let mut replaced = made.clone();
+    replaced["spec"]["tolerations"] = json!([{"key": "own", "operator": "Exists", "effect": "NoExecute"}]);
+    let replaced = api.update("pods", "default", replaced).await.unwrap();
+    let tolerated = replaced["spec"]["tolerations"].as_array().unwrap().iter().map(|one| &one["key"]);
+    assert!(tolerated.eq(["own", "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]));
 
     let mut other = pod("o");
     other["spec"]["serviceAccountName"] = "absent".into();

@@ -3,7 +3,7 @@
 use kedge_kinds::Status;
 use serde_json::{Value, json};
 
-use super::{Plugin, View};
+use super::{Operation, Plugin, View};
 use crate::object;
 
 const SECONDS: i64 = 300;
@@ -13,7 +13,8 @@ pub(super) struct DefaultTolerationSeconds;
 
 impl Plugin for DefaultTolerationSeconds {
     fn concerns(&self, view: &View<'_>) -> bool {
-        view.creates("", "Pod")
+        // Also who replaces the list afterwards means to add to it: these may not go.
+        matches!(view.operation, Operation::Create | Operation::Update) && view.is("", "Pod")
     }
 
     fn mutate(

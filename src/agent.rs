@@ -24,6 +24,10 @@ use crate::shutdown::Machine;
 const USUAL_PROGRAMS: &str = "/opt/cni/bin";
 const USUAL_CONFIG: &str = "/etc/cni/net.d";
 
+/// How often a node that cannot start tries again, and after what pause.
+const RETRIES: u32 = 5;
+const PAUSE: Duration = Duration::from_secs(1);
+
 const REGISTRIES: &str = "/etc/kedge/registries.yaml";
 
 /// Runs it until the task is ended. A machine that cannot run containers is a server all the same.
@@ -67,7 +71,16 @@ pub(crate) async fn run(
     };
     let pki = data.join("pki");
     let certificate = NodeCertificate::open(&pki, authority, &node.node_name, &node.addresses, clock.clone());
-    match Agent::start(node, client, clock).await {
+    let mut started = Agent::start(node.clone(), client.clone(), clock.clone()).await;
+    for _ in 0..RETRIES {
+        // What it stands on may just be coming up, or was ended a moment ago.
+        if started.is_ok() {
+            break;
+        }
+        clock.sleep(PAUSE).await;
+        started = Agent::start(node.clone(), client.clone(), clock.clone()).await;
+    }
+    match started {
         Ok(agent) => {
             let shutdown = agent.shutdown();
             let last = settings.shutdown_grace_period_critical_pods;

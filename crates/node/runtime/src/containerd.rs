@@ -22,6 +22,9 @@ const ASK: Duration = Duration::from_millis(10);
 const START: Duration = Duration::from_secs(60);
 /// Between an end that nobody asked for and the next start.
 const PAUSE: Duration = Duration::from_millis(500);
+const TRIES: u32 = 3;
+/// When is looked for what its predecessor left, each after the one before. Whatever is being made is made by then.
+const SWEEPS: [Duration; 2] = [Duration::from_secs(15), Duration::from_secs(45)];
 
 #[derive(Debug, thiserror::Error)]
 pub enum ContainerdError {
@@ -47,13 +50,22 @@ impl Containerd {
     /// Finds the one that runs in the config's folder, or starts it, and returns once it answers.
     pub async fn start(config: Config) -> Result<Self, ContainerdError> {
         prepare(&config)?;
-        let process = match Process::running(&config.pid_file())? {
-            Some(process) => process,
-            None => launch(&config)?,
-        };
-        let this = Self { config, process };
-        this.answers().await?;
-        Ok(this)
+        let mut tries = 1;
+        loop {
+            let process = match Process::running(&config.pid_file())? {
+                Some(process) => process,
+                None => launch(&config)?,
+            };
+            let mut this = Self { config: config.clone(), process };
+            match this.answers().await {
+                Ok(()) => return Ok(this),
+                // Somebody may have ended it just now.
+                Err(ContainerdError::Ended { .. }) if tries < TRIES => this.process.ended().await,
+                Err(error) => return Err(error),
+            }
+            tries += 1;
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 
     pub fn socket(&self) -> PathBuf {
@@ -67,7 +79,21 @@ impl Containerd {
     /// Starts it again whenever it ends, until the future is dropped. Containers run on meanwhile.
     pub async fn keep(&mut self) -> ContainerdError {
         loop {
-            self.process.ended().await;
+            let (runtime, socket) = (Runtime::at(&self.config.socket()), self.config.socket());
+            let pid = self.process.pid();
+            let sweep = async {
+                for wait in SWEEPS {
+                    tokio::time::sleep(wait).await;
+                    if let Err(error) = orphans::end(&runtime, &socket, pid, orphans::LATE).await {
+                        tracing::debug!(%error, "cannot look for shims that nobody knows");
+                    }
+                }
+                std::future::pending::<()>().await;
+            };
+            tokio::select! {
+                () = self.process.ended() => {}
+                () = sweep => {}
+            }
             tracing::warn!("containerd has ended; starting it again");
             tokio::time::sleep(PAUSE).await;
             match launch(&self.config) {
@@ -103,7 +129,7 @@ impl Containerd {
         match tokio::time::timeout(START, asked).await {
             Ok(true) => {
                 let socket = self.config.socket();
-                if let Err(error) = orphans::end(&runtime, &socket, self.process.pid()).await {
+                if let Err(error) = orphans::end(&runtime, &socket, self.process.pid(), 0).await {
                     tracing::warn!(%error, "cannot look for shims that nobody knows");
                 }
                 Ok(())

@@ -20,13 +20,21 @@ struct Seen {
     words: Vec<String>,
 }
 
-/// Ends shims of the containerd at this socket that were there before it, and that it knows no sandbox of.
-pub(super) async fn end(runtime: &Runtime, socket: &Path, containerd: u32) -> Result<(), RuntimeError> {
+/// What a killed containerd was about to start may come up a moment later, in hundredths of a second.
+pub(super) const LATE: u64 = 200;
+
+/// Ends shims of the containerd at this socket that were there before it, or so much later, and that it knows no sandbox of.
+pub(super) async fn end(
+    runtime: &Runtime,
+    socket: &Path,
+    containerd: u32,
+    late: u64,
+) -> Result<(), RuntimeError> {
     let known = runtime.sandboxes(Default::default()).await?;
     let known: HashSet<String> = known.into_iter().map(|sandbox| sandbox.id).collect();
-    let Some(since) = started(containerd).and_then(|since| since.parse().ok()) else { return Ok(()) };
+    let Some(since) = started(containerd).and_then(|since| since.parse::<u64>().ok()) else { return Ok(()) };
     let all = seen();
-    for (pid, id) in orphans(&all, &socket.to_string_lossy(), since, &known) {
+    for (pid, id) in orphans(&all, &socket.to_string_lossy(), since.saturating_add(late), &known) {
         tracing::warn!(pid, id, "ending a shim that its containerd does not know");
         // Its processes first: without it they would be nobody's.
         let below = all.iter().filter(|one| one.parent == pid).map(|one| one.pid);
@@ -76,7 +84,8 @@ mod tests {
     #[test]
     fn only_what_nobody_knows_is_lost() {
         let shim = |pid, since, id: &str, socket: &str| {
-            let words = ["/usr/bin/containerd-shim-runc-v2", "-namespace", "k8s.io", "-id", id, "-address", socket];
+            let words =
+                ["/usr/bin/containerd-shim-runc-v2", "-namespace", "k8s.io", "-id", id, "-address", socket];
             Seen { pid, parent: 1, since, words: words.map(str::to_owned).into() }
         };
         let all = [

@@ -106,12 +106,14 @@ impl Work {
             return Err(Failure { reason: "FailedCreatePodSandBox", message });
         }
         let config = self.sandbox_config(attempt);
-        let made = self.while_wanted(async {
-            let handler = class::handler(self).await.map_err(|error| error.to_string())?;
-            let run = self.tools.runtime.run_sandbox(config, &handler);
-            run.await.map_err(|error| error.to_string())
-        });
-        match made.await? {
+        let made = match self.while_wanted(class::handler(self)).await? {
+            // Never given up half way: a runtime that is left alone with it may forget what it has started.
+            Ok(handler) => {
+                self.tools.runtime.run_sandbox(config, &handler).await.map_err(|error| error.to_string())
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        match made {
             Ok(id) => {
                 self.registry.own(self.uid(), &id);
                 Ok(())

@@ -10,8 +10,9 @@ use crate::range::Range;
 
 /// How the file is called among the runtime's network configurations.
 pub const CONFIG_FILE: &str = "10-kedge.conflist";
-/// The newest that every runtime in use understands.
-const CNI_VERSION: &str = "1.0.0";
+/// From 0.4.0 on, a runtime gives a pod's network back only if it can read what it noted when it made it. One that was killed while
+/// it wrote that down could never give it back; ours needs no such note.
+const CNI_VERSION: &str = "0.3.1";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -3,9 +3,11 @@
 
 mod config;
 mod events;
+mod networks;
 mod orphans;
 mod process;
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -44,6 +46,8 @@ pub enum ContainerdError {
 pub struct Containerd {
     config: Config,
     process: Process,
+    /// Networks of sandboxes that were there when it began to answer.
+    networks: HashSet<PathBuf>,
 }
 
 impl Containerd {
@@ -56,7 +60,7 @@ impl Containerd {
                 Some(process) => process,
                 None => launch(&config)?,
             };
-            let mut this = Self { config: config.clone(), process };
+            let mut this = Self { config: config.clone(), process, networks: HashSet::new() };
             match this.answers().await {
                 Ok(()) => return Ok(this),
                 // Somebody may have ended it just now.
@@ -80,12 +84,15 @@ impl Containerd {
     pub async fn keep(&mut self) -> ContainerdError {
         loop {
             let (runtime, socket) = (Runtime::at(&self.config.socket()), self.config.socket());
-            let pid = self.process.pid();
+            let (pid, networks) = (self.process.pid(), &self.networks);
             let sweep = async {
                 for wait in SWEEPS {
                     tokio::time::sleep(wait).await;
                     if let Err(error) = orphans::end(&runtime, &socket, pid, orphans::LATE).await {
                         tracing::debug!(%error, "cannot look for shims that nobody knows");
+                    }
+                    if let Err(error) = networks::remove(&runtime, networks).await {
+                        tracing::debug!(%error, "cannot look for networks that nobody has");
                     }
                 }
                 std::future::pending::<()>().await;
@@ -112,7 +119,7 @@ impl Containerd {
         self.process.ended().await;
     }
 
-    async fn answers(&self) -> Result<(), ContainerdError> {
+    async fn answers(&mut self) -> Result<(), ContainerdError> {
         let runtime = Runtime::at(&self.config.socket());
         let asked = async {
             loop {
@@ -132,6 +139,7 @@ impl Containerd {
                 if let Err(error) = orphans::end(&runtime, &socket, self.process.pid(), 0).await {
                     tracing::warn!(%error, "cannot look for shims that nobody knows");
                 }
+                self.networks = networks::there(&self.config.networks());
                 Ok(())
             }
             Ok(false) => Err(ContainerdError::Ended { program: program(), log: self.config.log() }),

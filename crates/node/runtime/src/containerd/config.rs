@@ -40,6 +40,11 @@ impl Config {
         self.folder.join("containerd.pid")
     }
 
+    /// Where it keeps the networks of sandboxes.
+    pub(crate) fn networks(&self) -> PathBuf {
+        self.folder.join("state/io.containerd.grpc.v1.cri/netns")
+    }
+
     pub(crate) fn text(&self) -> String {
         let inside = |name: &str| quoted(&self.folder.join(name));
         format!(

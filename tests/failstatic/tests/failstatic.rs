@@ -26,7 +26,7 @@ use crate::machine::Machine;
 use crate::remains::Remains;
 
 /// Enough to meet most moments of a start; a hundred by hand.
-const KILLS: u32 = 5;
+const KILLS: u32 = 10;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()

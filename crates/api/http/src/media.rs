@@ -138,6 +138,10 @@ pub(crate) fn negotiate(headers: &HeaderMap, offer: Offer) -> Result<Output, Sta
             return Ok(Output::default());
         }
         let Ok(text) = header.to_str() else { continue };
+        // As Kubernetes' own clients ask.
+        if offer.protobuf && matches!(text.strip_prefix(PROTOBUF), Some("" | ",application/json")) {
+            return Ok(Output { format: Format::Protobuf, rendering: Rendering::Whole });
+        }
         asked |= !text.trim().is_empty();
         for clause in clauses(text) {
             known |= clause.format().is_some();

@@ -44,11 +44,18 @@ async fn all(stream: &mut Stream) -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn logs_are_read_and_followed_by_those_who_may() {
-    let scene = Scene::new("echo out; echo err >&2; read x; echo got $x").await;
+    // The runtime carries the two streams side by side: what is written at once may be in either order.
+    let scene = Scene::new("echo out; sleep 1; echo err >&2; read x; echo got $x").await;
     let admin = scene.client();
     in_time("the log is read, and only by those who may", who_may_read(&scene)).await;
 
     let logs = "/containerLogs/default/p/main";
+    in_time("both are written", async {
+        while !admin.get(logs).await.1.contains("err") {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
     for (query, text) in [
         ("", "out\nerr\n"),
         ("?tailLines=1", "err\n"),

@@ -19,6 +19,7 @@ use crate::network::{host_name, outward, outward_v6};
 use crate::settings::node::{Amount, NodeLabel, NodeTaint};
 use crate::settings::{CniChoice, Settings};
 use crate::shutdown::Machine;
+use crate::traffic::{self, Ground};
 
 /// Where runtimes and networks of others meet.
 const USUAL_PROGRAMS: &str = "/opt/cni/bin";
@@ -90,7 +91,9 @@ pub(crate) async fn run(
                 shutdown.run(Grace { whole, critical }).await;
                 machine.is_down();
             };
-            tokio::join!(door::run(agent, certificate, settings.node_listen), ending);
+            let ground = Ground { node: node.node_name, data: data.clone(), client, clock };
+            let traffic = traffic::run(&ground, &settings);
+            tokio::join!(door::run(agent, certificate, settings.node_listen), traffic, ending);
         }
         Err(error) => {
             let told = crate::told(&error);

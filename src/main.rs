@@ -15,6 +15,7 @@ mod pki;
 mod secrets;
 mod settings;
 mod shutdown;
+mod traffic;
 
 use std::error::Error;
 use std::io::Write;

@@ -27,8 +27,16 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const SETTLE: Duration = Duration::from_secs(5);
 const IDLE: Duration = Duration::from_secs(20);
 /// Nobody else's, it is hoped; a range that is taken is refused at the start.
-const OPTIONS: [&str; 6] =
-    ["--node-name", NODE, "--node-listen", "127.0.0.1:0", "--cluster-cidr", "10.219.0.0/16"];
+const OPTIONS: [&str; 8] = [
+    "--node-name",
+    NODE,
+    "--node-listen",
+    "127.0.0.1:0",
+    "--cluster-cidr",
+    "10.219.0.0/16",
+    "--service-cidr",
+    "10.218.0.0/16",
+];
 
 pub(super) async fn node(
     programs: &Programs,

@@ -37,9 +37,14 @@ struct List {
 impl Network {
     /// Several nodes on one machine get names of their own, from where their data is and what they are called.
     pub fn new(data: &Path, node: &str, mtu: u32, ranges: Vec<Range>, cluster: Vec<Range>) -> Self {
-        let hash = fnv(&[data.as_os_str().as_encoded_bytes(), node.as_bytes()]);
-        let name = format!("kedge-{:08x}", hash >> 32);
+        let name = Self::name(data, node);
         Self { bridge: name.clone(), table: name, mtu, ranges, cluster, records: Self::records(data) }
+    }
+
+    /// What the names of all of this node's links and tables begin with.
+    pub fn name(data: &Path, node: &str) -> String {
+        let hash = fnv(&[data.as_os_str().as_encoded_bytes(), node.as_bytes()]);
+        format!("kedge-{:08x}", hash >> 32)
     }
 
     /// The folder below a node's data that everything of its network is in.

@@ -162,6 +162,8 @@ fn serve(folder: &Path, port: u16) -> Child {
             "127.0.0.1:0",
             "--cluster-cidr",
             "10.219.0.0/16",
+            "--service-cidr",
+            "10.218.0.0/16",
         ])
         // How full this machine's disk is must not matter here.
         .args(["--eviction-hard", "memory.available<1Mi"])

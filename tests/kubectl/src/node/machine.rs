@@ -28,10 +28,11 @@ impl Deref for Machine {
 impl Machine {
     pub(super) fn start() -> Self {
         // Tests of other builds may run beside this one.
-        let range = format!("10.{}.0.0/16", 128 + std::process::id() % 64);
-        let flags = ["--node-name", NODE, "--node-listen", "0.0.0.0:0", "--cluster-cidr", &range];
-        let machine =
-            Self(Cluster::with(&[&flags[..], &["--eviction-hard", "memory.available<10Mi"]].concat()));
+        let own = std::process::id() % 64;
+        let (pods, services) = (format!("10.{}.0.0/16", 128 + own), format!("10.{}.0.0/16", 32 + own));
+        let flags = ["--node-name", NODE, "--node-listen", "0.0.0.0:0", "--cluster-cidr", &pods];
+        let more = ["--service-cidr", &services, "--eviction-hard", "memory.available<10Mi"];
+        let machine = Self(Cluster::with(&[&flags[..], &more].concat()));
         eventually("the node is ready", || {
             let ready = "jsonpath={.status.conditions[?(@.type==\"Ready\")].status}";
             let output = machine.command(["get", "node", NODE, "--output", ready]).output().unwrap();

@@ -1,0 +1,29 @@
+//! Reads what should be an address, a port or a number and may be anything: what is none is left out, so that one odd object does
+//! not end the watch of all.
+
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer};
+
+/// Those of a list that can be read.
+pub(crate) fn list<'de, T: FromStr, D: Deserializer<'de>>(from: D) -> Result<Vec<T>, D::Error> {
+    let texts = Option::<Vec<String>>::deserialize(from)?.unwrap_or_default();
+    Ok(texts.iter().filter_map(|text| text.parse().ok()).collect())
+}
+
+/// `{"ip": …}` in a list.
+pub(crate) fn addresses<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<IpAddr>, D::Error> {
+    #[derive(Deserialize)]
+    struct One {
+        #[serde(default)]
+        ip: String,
+    }
+    let all = Option::<Vec<One>>::deserialize(from)?.unwrap_or_default();
+    Ok(all.iter().filter_map(|one| one.ip.parse().ok()).collect())
+}
+
+/// The default in the place of `null`.
+pub(crate) fn or_default<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+    Ok(Option::<T>::deserialize(from)?.unwrap_or_default())
+}

@@ -1,0 +1,211 @@
+//! A Service: where it is called and how its traffic is spread.
+
+use std::net::IpAddr;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize;
+
+use crate::lenient::{addresses, list, or_default};
+
+/// Whoever has this label is carried by another.
+const CARRIER: &str = "service.kubernetes.io/service-proxy-name";
+const HEADLESS: &str = "None";
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct Service {
+    pub metadata: ObjectMeta,
+    #[serde(default, deserialize_with = "or_default")]
+    pub spec: Spec,
+    #[serde(default, deserialize_with = "or_default")]
+    pub status: Status,
+}
+
+crate::reads!(Service as k8s_openapi::api::core::v1::Service);
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Spec {
+    #[serde(rename = "type")]
+    pub class: Class,
+    #[serde(rename = "clusterIP", deserialize_with = "or_default")]
+    cluster_ip: String,
+    #[serde(rename = "clusterIPs", deserialize_with = "list")]
+    pub cluster_ips: Vec<IpAddr>,
+    #[serde(rename = "externalIPs", deserialize_with = "list")]
+    pub external_ips: Vec<IpAddr>,
+    pub external_name: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    pub ports: Vec<ServicePort>,
+    #[serde(deserialize_with = "or_default")]
+    session_affinity: String,
+    #[serde(deserialize_with = "or_default")]
+    session_affinity_config: AffinityConfig,
+    #[serde(deserialize_with = "or_default")]
+    internal_traffic_policy: String,
+    #[serde(deserialize_with = "or_default")]
+    external_traffic_policy: String,
+    pub health_check_node_port: Option<u16>,
+    #[serde(deserialize_with = "or_default")]
+    pub publish_not_ready_addresses: bool,
+    #[serde(deserialize_with = "or_default")]
+    pub load_balancer_source_ranges: Vec<String>,
+    pub load_balancer_class: Option<String>,
+    pub traffic_distribution: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub enum Class {
+    #[default]
+    #[serde(rename = "ClusterIP")]
+    ClusterIp,
+    NodePort,
+    LoadBalancer,
+    ExternalName,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct AffinityConfig {
+    #[serde(rename = "clientIP", deserialize_with = "or_default")]
+    client_ip: ClientIp,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ClientIp {
+    timeout_seconds: Option<u32>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ServicePort {
+    #[serde(deserialize_with = "or_default")]
+    pub name: String,
+    #[serde(deserialize_with = "or_default")]
+    pub protocol: Protocol,
+    pub port: u16,
+    pub target_port: Option<TargetPort>,
+    pub node_port: Option<u16>,
+    pub app_protocol: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum TargetPort {
+    Number(u16),
+    Name(String),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+pub enum Protocol {
+    #[default]
+    #[serde(rename = "TCP")]
+    Tcp,
+    #[serde(rename = "UDP")]
+    Udp,
+    #[serde(rename = "SCTP")]
+    Sctp,
+}
+
+impl Protocol {
+    /// As packets have it.
+    pub fn number(self) -> u8 {
+        match self {
+            Protocol::Tcp => 6,
+            Protocol::Udp => 17,
+            Protocol::Sctp => 132,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Status {
+    #[serde(deserialize_with = "or_default")]
+    load_balancer: LoadBalancer,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+struct LoadBalancer {
+    #[serde(deserialize_with = "addresses")]
+    ingress: Vec<IpAddr>,
+}
+
+impl Service {
+    pub fn is_headless(&self) -> bool {
+        self.spec.cluster_ip == HEADLESS
+    }
+
+    /// For us to carry; another carries it if a label says so.
+    pub fn is_ours(&self) -> bool {
+        self.metadata.labels.as_ref().is_none_or(|labels| !labels.contains_key(CARRIER))
+    }
+
+    /// For how many seconds a client stays with one endpoint.
+    pub fn affinity(&self) -> Option<u32> {
+        const USUAL: u32 = 10_800;
+        let stays = self.spec.session_affinity == "ClientIP";
+        stays.then(|| self.spec.session_affinity_config.client_ip.timeout_seconds.unwrap_or(USUAL))
+    }
+
+    /// Calls from within the cluster stay on their node.
+    pub fn is_internal_local(&self) -> bool {
+        self.spec.internal_traffic_policy == "Local"
+    }
+
+    /// Calls from outside stay on the node that they come to.
+    pub fn is_external_local(&self) -> bool {
+        self.spec.external_traffic_policy == "Local"
+    }
+
+    /// Where a balancer of loads takes calls for it.
+    pub fn ingress(&self) -> &[IpAddr] {
+        &self.status.load_balancer.ingress
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_read() {
+        let service: Service = serde_json::from_value(json!({
+            "metadata": {"name": "web", "namespace": "shop"},
+            "spec": {
+                "type": "LoadBalancer", "clusterIP": "10.96.0.7", "clusterIPs": ["10.96.0.7", "fd00::7"],
+                "externalIPs": ["192.0.2.1", "no address"], "sessionAffinity": "ClientIP",
+                "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 60}},
+                "externalTrafficPolicy": "Local", "internalTrafficPolicy": "Cluster", "selector": {"app": "web"},
+                "ports": [{"name": "http", "port": 80, "targetPort": "web", "nodePort": 30080, "protocol": "UDP"}],
+            },
+            "status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.9"}, {"hostname": "x"}]}},
+        }))
+        .unwrap();
+        assert_eq!(service.spec.cluster_ips.len(), 2);
+        assert_eq!(service.spec.external_ips, ["192.0.2.1".parse::<IpAddr>().unwrap()]);
+        assert_eq!(service.affinity(), Some(60));
+        assert!(service.is_external_local() && !service.is_internal_local() && !service.is_headless());
+        assert_eq!(service.ingress(), ["192.0.2.9".parse::<IpAddr>().unwrap()]);
+        let port = &service.spec.ports[0];
+        assert_eq!((port.protocol.number(), port.node_port), (17, Some(30080)));
+        assert_eq!(port.target_port, Some(TargetPort::Name("web".to_owned())));
+    }
+
+    #[test]
+    fn what_is_not_there() {
+        for (case, spec, headless, affinity) in [
+            ("nothing", json!({}), false, None),
+            ("null", json!(null), false, None),
+            ("headless", json!({"clusterIP": "None", "clusterIPs": ["None"], "ports": null}), true, None),
+            ("usual affinity", json!({"sessionAffinity": "ClientIP"}), false, Some(10_800)),
+        ] {
+            let service: Service = serde_json::from_value(json!({"metadata": {}, "spec": spec})).unwrap();
+            assert_eq!((service.is_headless(), service.affinity()), (headless, affinity), "{case}");
+            assert!(service.spec.cluster_ips.is_empty(), "{case}");
+        }
+    }
+}

@@ -14,6 +14,7 @@ pub mod quantity;
 pub mod schema;
 pub mod selector;
 pub mod status;
+pub mod sysctls;
 pub mod time;
 
 pub use builtin::{Builtin, builtin};

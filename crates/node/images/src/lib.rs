@@ -1,5 +1,5 @@
-//! Images on this node without a registry: made from files, read from an archive, put into containerd's store. Knows blobs and
-//! names; never heard of pods or of the API server. Walk: `node/agent` drives it.
+//! Images on this node without a registry: made from files, read from an archive, put into containerd's store, laid out as
+//! folders to read. Knows blobs and names; never heard of pods or of the API server. Walk: `node/agent` drives it.
 
 mod archive;
 mod build;
@@ -19,4 +19,4 @@ pub use manifest::{Blob, Image};
 pub use pause::{PAUSE_IMAGE, pause};
 pub use reference::{Reference, ReferenceError};
 pub use registries::{Registries, RegistriesError};
-pub use store::{ImportError, Store};
+pub use store::{ImportError, Store, ViewError};

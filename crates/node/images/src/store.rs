@@ -1,6 +1,7 @@
 //! Puts images into containerd's store, through its own interface: blobs first, then the names. What is there already is not
 //! sent again, and nothing is collected before it has a name.
 
+mod views;
 mod wire;
 
 use std::collections::HashMap;
@@ -17,6 +18,7 @@ use jiff::{SignedDuration, Timestamp};
 use kedge_grpc::{CallError, Caller};
 use parking_lot::Mutex;
 
+pub use self::views::ViewError;
 use self::wire::{
     Action, CreateLease, Delete, Descriptor, InfoAnswer, InfoQuestion, Nothing, Record, RecordAnswer,
     RecordChange, UnderWayAnswer, UnderWayQuestion, WriteAnswer, WriteQuestion, WriteStatus,

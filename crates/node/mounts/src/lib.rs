@@ -3,6 +3,7 @@
 
 mod group;
 mod host;
+mod layers;
 mod mounts;
 mod nfs;
 mod readonly;

@@ -13,7 +13,7 @@ use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_
 
 use crate::group::{self, mode_for_group};
 use crate::volume::{Group, Medium, Sub, Volume};
-use crate::{host, nfs, readonly, sub, table, tree};
+use crate::{host, layers, nfs, readonly, sub, table, tree};
 
 #[derive(Debug, thiserror::Error)]
 pub enum MountError {
@@ -40,6 +40,8 @@ impl MountError {
 const VOLUMES: &str = "volumes";
 const PARTS: &str = "subpaths";
 const READ_ONLY: &str = "readonly";
+/// The kind of volume that is made of layers.
+const LAYERED: &str = "image";
 /// A folder is made under this name first, so that under its own it is complete.
 const UNFINISHED: &str = ".unfinished";
 /// What a folder for everybody is like: in memory as the kernel makes it, on disk without the bit that keeps others' files.
@@ -121,7 +123,38 @@ impl Mounts {
                 }
                 Ok(place)
             }
+            Volume::Layers(layers) => {
+                let place = self.place(pod, LAYERED, name)?;
+                layers::mount(layers, &place)?;
+                Ok(place)
+            }
         }
+    }
+
+    /// Makes the place of a volume of layers, so that it is known before there is anything in it.
+    pub fn announce(&self, pod: &str, name: &str) -> Result<(), MountError> {
+        let place = self.place(pod, LAYERED, name)?;
+        fs::create_dir_all(&place).map_err(MountError::io("make", &place))
+    }
+
+    /// Takes a pod's volumes of layers away; their empty places stay until all of the pod's volumes are released. Answers
+    /// what they are called.
+    pub fn close_layers(&self, pod: &str) -> Result<Vec<String>, MountError> {
+        let folder = self.root.join(part(pod)?).join(VOLUMES).join(LAYERED);
+        let names = names_in(&folder)?;
+        if !names.is_empty() {
+            table::clear(&folder)?;
+        }
+        Ok(names)
+    }
+
+    /// What the volumes of layers of all pods are called.
+    pub fn layered(&self) -> Result<Vec<String>, MountError> {
+        let mut all = Vec::new();
+        for pod in names_in(&self.root)? {
+            all.extend(names_in(&self.root.join(pod).join(VOLUMES).join(LAYERED))?);
+        }
+        Ok(all)
     }
 
     /// A part of a volume for one mount of a container, which stays the same whatever becomes of the name.
@@ -162,6 +195,24 @@ impl Mounts {
     fn place(&self, pod: &str, kind: &str, name: &str) -> Result<PathBuf, MountError> {
         Ok(self.root.join(part(pod)?).join(VOLUMES).join(kind).join(part(name)?))
     }
+}
+
+/// The folders in a folder. None where there is no such folder.
+fn names_in(folder: &Path) -> Result<Vec<String>, MountError> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(MountError::io("read", folder)(error)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(MountError::io("read", folder))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name != layers::NOTHING && entry.path().is_dir() {
+            names.push(name);
+        }
+    }
+    Ok(names)
 }
 
 /// A name that stays where it is put.

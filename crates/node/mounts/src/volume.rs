@@ -14,6 +14,8 @@ pub enum Volume {
     Nfs(Nfs),
     /// Files with given content, changed all at once.
     Files(Files),
+    /// Folders that lie on each other, the uppermost first. Can only be read, and nothing in it be run.
+    Layers(Vec<PathBuf>),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

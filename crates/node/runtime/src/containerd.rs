@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use self::config::Config;
+use self::config::Version;
 pub use self::events::follow;
 use self::process::Process;
 use crate::client::Runtime;
@@ -154,15 +155,16 @@ fn prepare(config: &Config) -> Result<(), ContainerdError> {
         let made = builder.recursive(true).mode(0o700).create(&folder);
         made.map_err(|source| ContainerdError::Prepare { path: folder, source })?;
     }
-    let (path, text) = (config.file(), config.text());
+    Ok(())
+}
+
+/// The program may be another one than last time.
+fn launch(config: &Config) -> Result<Process, ContainerdError> {
+    let (path, text) = (config.file(), config.text(Version::of(&config.program)));
     // Only what changed is written: an idle start leaves the disk alone.
     if fs::read_to_string(&path).ok().as_deref() != Some(&text) {
         fs::write(&path, text).map_err(|source| ContainerdError::Prepare { path, source })?;
     }
-    Ok(())
-}
-
-fn launch(config: &Config) -> Result<Process, ContainerdError> {
     let log = config.log();
     let file = fs::File::options().create(true).append(true).open(&log);
     let file = file.map_err(|source| ContainerdError::Prepare { path: log, source })?;

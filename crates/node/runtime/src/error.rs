@@ -11,6 +11,11 @@ pub enum RuntimeError {
 }
 
 impl RuntimeError {
+    /// The runtime took the question and did not answer in time.
+    pub fn is_late(&self) -> bool {
+        matches!(self, Self::Call(error) if error.is_late())
+    }
+
     /// What was asked about does not exist, or no longer.
     pub fn is_absent(&self) -> bool {
         matches!(self, Self::Call(error) if error.is_absent())

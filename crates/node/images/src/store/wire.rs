@@ -119,3 +119,99 @@ pub(super) struct WriteStatus {
     #[prost(int64, tag = "5")]
     pub(super) total: i64,
 }
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub(super) struct GetRecord {
+    #[prost(string, tag = "1")]
+    pub(super) name: String,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub(super) struct ReadQuestion {
+    #[prost(string, tag = "1")]
+    pub(super) digest: String,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub(super) struct ReadAnswer {
+    #[prost(bytes = "bytes", tag = "2")]
+    pub(super) data: Bytes,
+}
+
+/// Something that the kernel mounts, as `fstab` has it.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub(super) struct Mount {
+    #[prost(string, tag = "1")]
+    pub(super) kind: String,
+    #[prost(string, tag = "2")]
+    pub(super) source: String,
+    #[prost(string, tag = "3")]
+    pub(super) target: String,
+    #[prost(string, repeated, tag = "4")]
+    pub(super) options: Vec<String>,
+}
+
+/// What making a snapshot takes, to write or to read.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub(super) struct NewSnapshot {
+    #[prost(string, tag = "1")]
+    pub(super) snapshotter: String,
+    #[prost(string, tag = "2")]
+    pub(super) key: String,
+    #[prost(string, tag = "3")]
+    pub(super) parent: String,
+    #[prost(map = "string, string", tag = "4")]
+    pub(super) labels: HashMap<String, String>,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub(super) struct Snapshot {
+    #[prost(string, tag = "1")]
+    pub(super) snapshotter: String,
+    #[prost(string, tag = "2")]
+    pub(super) key: String,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub(super) struct MountsAnswer {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) mounts: Vec<Mount>,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub(super) struct CommitSnapshot {
+    #[prost(string, tag = "1")]
+    pub(super) snapshotter: String,
+    #[prost(string, tag = "2")]
+    pub(super) name: String,
+    #[prost(string, tag = "3")]
+    pub(super) key: String,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub(super) struct ListSnapshots {
+    #[prost(string, tag = "1")]
+    pub(super) snapshotter: String,
+    #[prost(string, repeated, tag = "2")]
+    pub(super) filters: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub(super) struct SnapshotsAnswer {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) snapshots: Vec<SnapshotInfo>,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub(super) struct SnapshotInfo {
+    #[prost(string, tag = "1")]
+    pub(super) name: String,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub(super) struct ApplyQuestion {
+    #[prost(message, optional, tag = "1")]
+    pub(super) layer: Option<Descriptor>,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) mounts: Vec<Mount>,
+}

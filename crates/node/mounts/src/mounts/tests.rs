@@ -266,3 +266,40 @@ fn read_only_is_read_only_all_the_way_down() {
     scene.mounts.release("pod").unwrap();
     assert!(scene.left().is_empty());
 }
+
+#[test]
+fn layers_are_seen_as_one_and_only_read() {
+    let scene = Scene::new();
+    let [upper, lower] = ["upper", "lower"].map(|name| scene.folder.path().join(name));
+    for (layer, name) in [(&lower, "both"), (&lower, "low"), (&upper, "both"), (&upper, "high")] {
+        fs::create_dir_all(layer.join("deep")).unwrap();
+        fs::write(layer.join("deep").join(name), layer.file_name().unwrap().as_encoded_bytes()).unwrap();
+    }
+    for (case, layers, seen) in [
+        ("two", vec![upper.clone(), lower.clone()], [("both", "upper"), ("low", "lower"), ("high", "upper")]),
+        ("one", vec![lower.clone()], [("both", "lower"), ("low", "lower"), ("high", "")]),
+    ] {
+        let place = scene.prepare(&format!("v.{case}"), &Volume::Layers(layers.clone())).unwrap();
+        for (name, content) in seen {
+            let read = fs::read_to_string(place.join("deep").join(name)).unwrap_or_default();
+            assert_eq!(read, content, "{case}: {name}");
+        }
+        let refused = fs::write(place.join("new"), "").unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ReadOnlyFilesystem, "{case}");
+        let flags = statvfs(&place).unwrap().f_flag;
+        assert!(flags.contains(rustix::fs::StatVfsMountFlags::NOEXEC), "{case}");
+        // The same once more is the same.
+        assert_eq!(scene.prepare(&format!("v.{case}"), &Volume::Layers(layers)).unwrap(), place);
+        assert!(scene.part(&place, "deep").unwrap().join("both").exists(), "{case}");
+        assert!(matches!(scene.part(&place, "none"), Err(MountError::Io { .. })), "{case}");
+    }
+    let mut names = scene.mounts.layered().unwrap();
+    names.sort();
+    assert_eq!(names, ["v.one", "v.two"]);
+    let mut closed = scene.mounts.close_layers("pod").unwrap();
+    closed.sort();
+    assert_eq!(closed, names, "the names are there until everything is released");
+    scene.mounts.release("pod").unwrap();
+    assert_eq!((scene.left(), scene.mounts.layered().unwrap()), (vec![], vec![]));
+    assert!(lower.join("deep/low").exists());
+}

@@ -1,6 +1,7 @@
-//! What our containerd is told. The file is version 2, which 1.6 reads and 2.x understands.
+//! What our containerd is told, in the format that its version reads.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Everything about one private containerd.
 #[derive(Clone, Debug)]
@@ -45,16 +46,22 @@ impl Config {
         self.folder.join("state/io.containerd.grpc.v1.cri/netns")
     }
 
-    pub(crate) fn text(&self) -> String {
+    /// What a containerd of this version reads: since 2 the parts of CRI are plugins of their own.
+    pub(crate) fn text(&self, version: Version) -> String {
+        let (format, cri) = match version.major {
+            0 | 1 => (2, self.one_plugin()),
+            _ => (3, self.several_plugins()),
+        };
         let inside = |name: &str| quoted(&self.folder.join(name));
         format!(
             r#"# Written by kedge at every start; changes are lost.
-version = 2
+version = {format}
 root = {root}
 state = {state}
 disabled_plugins = [
   "io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.devmapper",
-  "io.containerd.snapshotter.v1.zfs", "io.containerd.tracing.processor.v1.otlp", "io.containerd.internal.v1.tracing",
+  "io.containerd.snapshotter.v1.zfs", "io.containerd.snapshotter.v1.blockfile", "io.containerd.snapshotter.v1.erofs",
+  "io.containerd.tracing.processor.v1.otlp", "io.containerd.internal.v1.tracing",
 ]
 
 [grpc]
@@ -65,7 +72,17 @@ level = "warn"
 
 [plugins."io.containerd.internal.v1.opt"]
 path = {opt}
+{cri}"#,
+            root = inside("root"),
+            state = inside("state"),
+            socket = quoted(&self.socket()),
+            opt = inside("opt"),
+        )
+    }
 
+    fn one_plugin(&self) -> String {
+        format!(
+            r#"
 [plugins."io.containerd.grpc.v1.cri"]
 sandbox_image = {pause}
 restrict_oom_score_adj = {restrict}
@@ -93,16 +110,88 @@ SystemdCgroup = false
 [plugins."io.containerd.grpc.v1.cri".registry]
 config_path = {hosts}
 "#,
-            root = inside("root"),
-            state = inside("state"),
-            socket = quoted(&self.socket()),
-            opt = inside("opt"),
             pause = quoted(Path::new(&self.pause_image)),
             restrict = self.restrict_oom_scores,
             cni_programs = quoted(&self.cni_programs),
             cni_config = quoted(&self.cni_config),
             hosts = quoted(&self.hosts()),
         )
+    }
+
+    fn several_plugins(&self) -> String {
+        format!(
+            r#"
+[plugins."io.containerd.grpc.v1.cri"]
+stream_server_address = "127.0.0.1"
+stream_server_port = "0"
+
+[plugins."io.containerd.cri.v1.images"]
+snapshotter = "overlayfs"
+
+[plugins."io.containerd.cri.v1.images".pinned_images]
+sandbox = {pause}
+
+[plugins."io.containerd.cri.v1.images".registry]
+config_path = {hosts}
+
+[plugins."io.containerd.cri.v1.runtime"]
+restrict_oom_score_adj = {restrict}
+max_container_log_line_size = 16384
+netns_mounts_under_state_dir = true
+disable_hugetlb_controller = false
+# What pods may do is said by pods alone.
+enable_unprivileged_ports = false
+enable_unprivileged_icmp = false
+
+[plugins."io.containerd.cri.v1.runtime".cni]
+bin_dir = {cni_programs}
+conf_dir = {cni_config}
+max_conf_num = 1
+
+[plugins."io.containerd.cri.v1.runtime".containerd]
+default_runtime_name = "runc"
+
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+runtime_type = "io.containerd.runc.v2"
+
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
+SystemdCgroup = false
+
+# Its socket is the same for every containerd of a machine.
+[plugins."io.containerd.nri.v1.nri"]
+disable = true
+
+[plugins."io.containerd.image-verifier.v1.bindir"]
+bin_dir = {verifiers}
+"#,
+            pause = quoted(Path::new(&self.pause_image)),
+            hosts = quoted(&self.hosts()),
+            restrict = self.restrict_oom_scores,
+            cni_programs = quoted(&self.cni_programs),
+            cni_config = quoted(&self.cni_config),
+            verifiers = quoted(&self.folder.join("verifiers")),
+        )
+    }
+}
+
+/// Which containerd a program is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Version {
+    major: u32,
+}
+
+impl Version {
+    /// As a program tells it by itself. One that says nothing that we understand is taken for an old one.
+    pub(crate) fn of(program: &str) -> Self {
+        let told = Command::new(program).arg("--version").output().map(|told| told.stdout);
+        Self::read(&String::from_utf8_lossy(&told.unwrap_or_default()))
+    }
+
+    /// `containerd github.com/containerd/containerd/v2 v2.1.0 abcdef`.
+    fn read(text: &str) -> Self {
+        let word = text.split_whitespace().nth(2).unwrap_or_default();
+        let major = word.trim_start_matches('v').split('.').next().and_then(|major| major.parse().ok());
+        Self { major: major.unwrap_or(1) }
     }
 }
 
@@ -123,6 +212,45 @@ fn quoted(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_version_is_read_from_what_a_program_says() {
+        for (text, major) in [
+            ("containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1+deb12u3", 1),
+            (
+                "containerd github.com/containerd/containerd/v2 v2.1.5 fcd43222d6b07379a4be9786bda52438f0dd16a1",
+                2,
+            ),
+            ("containerd github.com/containerd/containerd/v2 2.3.4+unknown", 2),
+            ("what?", 1),
+            ("", 1),
+        ] {
+            assert_eq!(Version::read(text), Version { major }, "{text}");
+        }
+    }
+
+    #[test]
+    fn each_version_is_told_in_its_own_words() {
+        let config = Config {
+            folder: PathBuf::from("/d"),
+            program: "containerd".to_owned(),
+            pause_image: "pause:1".to_owned(),
+            cni_programs: PathBuf::from("/bin"),
+            cni_config: PathBuf::from("/net.d"),
+            restrict_oom_scores: true,
+        };
+        let of = |major| config.text(Version { major });
+        for line in ["version = 2\n", "\nsandbox_image = \"pause:1\"\n"] {
+            assert!(of(1).contains(line) && !of(2).contains(line), "{line}");
+        }
+        for line in ["version = 3\n", "\nsandbox = \"pause:1\"\n", "\ndisable = true\n"] {
+            assert!(of(2).contains(line) && !of(1).contains(line), "{line}");
+        }
+        for line in ["\nroot = \"/d/root\"\n", "\nrestrict_oom_score_adj = true\n", "\nbin_dir = \"/bin\"\n"]
+        {
+            assert!(of(1).contains(line) && of(2).contains(line), "{line}");
+        }
+    }
 
     #[test]
     fn any_folder_is_a_string_of_toml() {

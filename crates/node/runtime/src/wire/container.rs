@@ -29,6 +29,11 @@ pub struct Mount {
     pub propagation: i32,
     #[prost(bool, tag = "8")]
     pub recursive_read_only: bool,
+    /// What is mounted in place of a path of the node.
+    #[prost(message, optional, tag = "9")]
+    pub image: Option<ImageSpec>,
+    #[prost(string, tag = "10")]
+    pub image_sub_path: String,
 }
 
 /// An environment variable. Its value may be a secret, so it is never shown.

@@ -4,6 +4,7 @@
 mod cache;
 mod follow;
 mod frames;
+mod kinds;
 mod listen;
 mod store;
 
@@ -14,26 +15,15 @@ use std::sync::{Arc, Weak};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kedge_clock::Clock;
-use kube::{Client, Resource, ResourceExt};
+use kube::{Client, ResourceExt};
 use parking_lot::Mutex;
-use serde::de::DeserializeOwned;
 use tokio::task::AbortHandle;
 
 use self::cache::Progress as _;
 pub use self::cache::{Cache, Until, Wait};
+pub use self::kinds::Watched;
 use self::listen::Listeners;
 pub use self::listen::{Listener, Seen};
-
-/// A kind that the world can hold.
-pub trait Watched:
-    Resource<DynamicType = ()> + DeserializeOwned + Clone + fmt::Debug + Send + Sync + 'static
-{
-}
-
-impl<K> Watched for K where
-    K: Resource<DynamicType = ()> + DeserializeOwned + Clone + fmt::Debug + Send + Sync + 'static
-{
-}
 
 /// Where an object is among those of its kind. Cluster-scoped objects have an empty namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

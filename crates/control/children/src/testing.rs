@@ -15,7 +15,7 @@ pub fn noon() -> Timestamp {
 }
 
 pub fn object<K: Watched>(value: Value) -> K {
-    serde_json::from_value(value).unwrap()
+    K::read(value.to_string().as_bytes()).unwrap()
 }
 
 /// Puts these objects into a world; a kind of which there are none is known to have none.

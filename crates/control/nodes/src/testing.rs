@@ -79,7 +79,7 @@ fn change<K: Watched + Serialize>(world: &World, key: &Key, patch: &Value) {
     merge(&mut value, patch);
     let revision = Revision::of(old.meta()).unwrap_or_default().0 + 1;
     value["metadata"]["resourceVersion"] = revision.to_string().into();
-    world.feed::<K>().put(serde_json::from_value(value).unwrap());
+    world.feed::<K>().put(K::read(value.to_string().as_bytes()).unwrap());
 }
 
 fn merge(value: &mut Value, patch: &Value) {

@@ -43,6 +43,8 @@ macro_rules! reads {
                 &mut self.metadata
             }
         }
+
+        kedge_client::watched!($lean);
     };
 }
 use reads;

@@ -5,9 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::AsyncBufRead;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
 use kedge_clock::Clock;
+use kube::Client;
 use kube::api::{ListParams, WatchEvent, WatchParams};
-use kube::{Api, Client};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::cache::{Cache, lighten};
 use super::frames::{FrameError, Frames};
@@ -36,7 +39,7 @@ pub(super) async fn follow<K: Watched>(client: Client, clock: Clock, cache: Arc<
     loop {
         let outcome = match ask {
             Ask::Everything => everything(&client, &cache).await,
-            Ask::Pages => pages(&Api::all(client.clone()), &cache).await,
+            Ask::Pages => pages(&client, &cache).await,
             Ask::After(revision) => after(&client, &cache, revision).await,
         };
         let seen = cache.seen();
@@ -133,15 +136,26 @@ async fn everything<K: Watched>(client: &Client, cache: &Cache<K>) -> Result<(),
     Err(Failure::Reported("the end of the stream before its objects".to_owned()))
 }
 
-async fn pages<K: Watched>(api: &Api<K>, cache: &Cache<K>) -> Result<(), Failure> {
+/// A part of a list, its objects not read yet.
+#[derive(Deserialize)]
+struct Page<'a> {
+    metadata: ListMeta,
+    #[serde(borrow)]
+    items: Vec<&'a RawValue>,
+}
+
+async fn pages<K: Watched>(client: &Client, cache: &Cache<K>) -> Result<(), Failure> {
     let mut params = ListParams::default().limit(PAGE);
     let mut objects = Vec::new();
     loop {
-        let page = api.list(&params).await?;
-        objects.extend(page.items.into_iter().map(|mut object| {
+        let request = kube::core::Request::new(K::url_path(&(), None)).list(&params);
+        let text = client.request_text(request.map_err(kube::Error::BuildRequest)?).await?;
+        let page: Page<'_> = serde_json::from_str(&text).map_err(FrameError::NoEvent)?;
+        for item in page.items {
+            let mut object = K::read(item.get().as_bytes()).map_err(FrameError::NoEvent)?;
             lighten(&mut object);
-            object
-        }));
+            objects.push(object);
+        }
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => params.continue_token = Some(token),
             None => {

@@ -1,9 +1,14 @@
 //! A watch as it comes over the wire: one event a line, read without the account of who wrote which field. That account is half
 //! of a line, takes longer to read than all the rest, and is nobody's business here.
 
+use std::borrow::Cow;
+
 use futures::{AsyncBufRead, AsyncBufReadExt};
 use kube::api::WatchEvent;
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::Watched;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FrameError {
@@ -11,6 +16,17 @@ pub(super) enum FrameError {
     Broken(#[from] std::io::Error),
     #[error("the server sent what is no event")]
     NoEvent(#[from] serde_json::Error),
+    #[error("the server sent an event of an unknown type, {0:?}")]
+    Unknown(String),
+}
+
+/// What stands round an object.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(rename = "type", borrow)]
+    class: Cow<'a, str>,
+    #[serde(borrow)]
+    object: &'a RawValue,
 }
 
 pub(super) struct Frames<R> {
@@ -25,7 +41,7 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
     }
 
     /// The next event; `None` at the end.
-    pub(super) async fn next<K: DeserializeOwned>(&mut self) -> Result<Option<WatchEvent<K>>, FrameError> {
+    pub(super) async fn next<K: Watched>(&mut self) -> Result<Option<WatchEvent<K>>, FrameError> {
         loop {
             self.line.clear();
             if self.from.read_until(b'\n', &mut self.line).await? == 0 {
@@ -37,9 +53,22 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
             if let Some((begin, end)) = managed_fields(&self.line) {
                 self.line.drain(begin..end);
             }
-            return Ok(Some(serde_json::from_slice(&self.line)?));
+            return event(&self.line).map(Some);
         }
     }
+}
+
+fn event<K: Watched>(line: &[u8]) -> Result<WatchEvent<K>, FrameError> {
+    let envelope: Envelope<'_> = serde_json::from_slice(line)?;
+    let object = envelope.object.get();
+    Ok(match &*envelope.class {
+        "ADDED" => WatchEvent::Added(K::read(object.as_bytes())?),
+        "MODIFIED" => WatchEvent::Modified(K::read(object.as_bytes())?),
+        "DELETED" => WatchEvent::Deleted(K::read(object.as_bytes())?),
+        "BOOKMARK" => WatchEvent::Bookmark(serde_json::from_str(object)?),
+        "ERROR" => WatchEvent::Error(serde_json::from_str(object)?),
+        other => return Err(FrameError::Unknown(other.to_owned())),
+    })
 }
 
 /// Where `object.metadata.managedFields` stands, with the comma that it leaves over.

@@ -57,7 +57,7 @@ impl Stage {
     pub fn with<K: Watched>(mut self) -> Self {
         hold::<K>(&self.world, Vec::new());
         let feed: Feed = Box::new(|world, value, is_there| {
-            let object: K = serde_json::from_value(value).unwrap();
+            let object: K = K::read(value.to_string().as_bytes()).unwrap();
             if is_there { world.feed::<K>().put(object) } else { world.feed::<K>().remove(object) }
         });
         self.kinds.insert(K::kind(&()).into_owned(), feed);
@@ -87,7 +87,7 @@ impl Stage {
     /// All objects of a kind, in order of their names.
     pub fn all<K: Watched>(&self) -> Vec<K> {
         let of_kind = self.objects.iter().filter(|((kind, _), _)| *kind == K::kind(&()));
-        of_kind.map(|(_, value)| serde_json::from_value(value.clone()).unwrap()).collect()
+        of_kind.map(|(_, value)| K::read(value.to_string().as_bytes()).unwrap()).collect()
     }
 
     pub fn get<K: Watched>(&self, name: &str) -> Option<K> {

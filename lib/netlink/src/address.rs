@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::message::{CREATE, DUMP, Message, REPLACE, attributes};
-use crate::route::{family, octets};
+use crate::route::{address, family, octets};
 use crate::socket::{NetlinkError, Socket};
 
 const NEW: u16 = 20;
@@ -54,9 +54,5 @@ fn read(body: &[u8]) -> Option<Held> {
     let find = |kind| attributes(&body[8..]).find(|attribute| attribute.kind == kind);
     // On a wire between two, the one attribute is the other end's.
     let found = find(LOCAL).or_else(|| find(ADDRESS))?;
-    let address = match found.value.len() {
-        4 => IpAddr::from(*found.value.first_chunk::<4>()?),
-        _ => IpAddr::from(*found.value.first_chunk::<16>()?),
-    };
-    Some(Held { link, address, bits: fixed[1] })
+    Some(Held { link, address: address(found.value)?, bits: fixed[1] })
 }

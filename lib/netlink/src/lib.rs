@@ -5,10 +5,14 @@ pub mod address;
 pub mod flow;
 pub mod link;
 mod message;
+pub mod monitor;
 mod namespace;
+pub mod neighbour;
 pub mod nft;
+pub mod qdisc;
 pub mod route;
 mod socket;
+mod tables;
 
 pub use message::{Attribute, Message, attributes};
 pub use namespace::Namespace;

@@ -1,4 +1,6 @@
-//! Links: bridges, pairs of ends of one wire, and what is known of those that are there.
+//! Links: bridges, pairs of ends of one wire, tunnels to other machines, and what is known of those that are there.
+
+use std::net::Ipv6Addr;
 
 use crate::message::{CREATE, DUMP, EXCLUSIVE, Message, attributes, put, put_nested, put_text};
 use crate::namespace::Namespace;
@@ -25,6 +27,13 @@ const INFO_PORT: u16 = 5;
 const VETH_PEER: u16 = 1;
 const BRIDGE_SNOOPING: u16 = 23;
 const PORT_HAIRPIN: u16 = 4;
+const TUNNEL: &str = "vxlan";
+const TUNNEL_ID: u16 = 1;
+const TUNNEL_LEARNING: u16 = 7;
+const TUNNEL_PORT: u16 = 15;
+const TUNNEL_LOCAL_V6: u16 = 17;
+/// The hardware type of whatever speaks Ethernet.
+const ETHERNET: u16 = 1;
 
 /// A hardware address.
 pub type Mac = [u8; 6];
@@ -37,8 +46,21 @@ pub struct Link {
     pub mtu: u32,
     pub mac: Vec<u8>,
     pub is_up: bool,
+    pub is_ethernet: bool,
     /// The bridge that it is a port of.
     pub master: Option<u32>,
+    /// If it is one.
+    pub tunnel: Option<Tunnel>,
+}
+
+/// Carries frames in datagrams to the machines that it is told of, and learns of none by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tunnel {
+    /// Frames of another number are not its own.
+    pub id: u32,
+    pub port: u16,
+    /// Where datagrams of the newer family come from; without it they are of the older one.
+    pub from: Option<Ipv6Addr>,
 }
 
 /// A wire with one end here, a port of a bridge, and the other end in a namespace.
@@ -86,6 +108,25 @@ pub fn wire(wire: &Wire<'_>) -> Message {
     message
 }
 
+/// A tunnel that is up.
+pub fn tunnel(name: &str, mac: Mac, mtu: u32, tunnel: Tunnel) -> Message {
+    let fixed = fixed(0, IS_UP, IS_UP);
+    let mut message = Message::new(format!("make the tunnel {name}"), NEW, CREATE | EXCLUSIVE, &fixed);
+    message.text(NAME, name).attribute(ADDRESS, &mac).attribute(MTU, &mtu.to_ne_bytes());
+    message.nested(INFO, |info| {
+        put_text(info, INFO_KIND, TUNNEL);
+        put_nested(info, INFO_DATA, |data| {
+            put(data, TUNNEL_ID, &tunnel.id.to_ne_bytes());
+            put(data, TUNNEL_PORT, &tunnel.port.to_be_bytes());
+            put(data, TUNNEL_LEARNING, &[0]);
+            if let Some(from) = tunnel.from {
+                put(data, TUNNEL_LOCAL_V6, &from.octets());
+            }
+        });
+    });
+    message
+}
+
 /// Lets what came by a port of a bridge leave by it again.
 pub fn hairpin(name: &str) -> Message {
     let mut message = Message::new(format!("let {name} send back"), NEW, 0, &fixed(0, 0, 0));
@@ -103,6 +144,14 @@ pub fn set_mtu(index: u32, mtu: u32) -> Message {
     let what = format!("give link {index} packets of {mtu} bytes");
     let mut message = Message::new(what, SET, 0, &fixed(index, 0, 0));
     message.attribute(MTU, &mtu.to_ne_bytes());
+    message
+}
+
+/// Makes it a port of a bridge.
+pub fn join(index: u32, bridge: u32) -> Message {
+    let what = format!("make link {index} a port of link {bridge}");
+    let mut message = Message::new(what, SET, 0, &fixed(index, 0, 0));
+    message.attribute(MASTER, &bridge.to_ne_bytes());
     message
 }
 
@@ -139,14 +188,28 @@ fn read(body: &[u8]) -> Option<Link> {
     let fixed = body.first_chunk::<FIXED>()?;
     let number = |at: usize| u32::from_ne_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
     let mut link = Link { index: number(4), is_up: number(8) & IS_UP != 0, ..Link::default() };
+    link.is_ethernet = u16::from_ne_bytes([fixed[2], fixed[3]]) == ETHERNET;
     for attribute in attributes(&body[FIXED..]) {
         match attribute.kind {
             NAME => link.name = attribute.name(),
             MTU => link.mtu = attribute.number()?,
             ADDRESS => link.mac = attribute.value.to_vec(),
             MASTER => link.master = attribute.number(),
+            INFO => link.tunnel = read_tunnel(attribute.value),
             _ => {}
         }
     }
     Some(link)
+}
+
+fn read_tunnel(info: &[u8]) -> Option<Tunnel> {
+    let find = |bytes, kind| attributes(bytes).find(move |attribute| attribute.kind == kind);
+    find(info, INFO_KIND).filter(|kind| kind.name() == TUNNEL)?;
+    let data = find(info, INFO_DATA)?.value;
+    let from = find(data, TUNNEL_LOCAL_V6).and_then(|from| from.value.first_chunk::<16>().copied());
+    Some(Tunnel {
+        id: find(data, TUNNEL_ID)?.number()?,
+        port: u16::from_be_bytes(*find(data, TUNNEL_PORT)?.value.first_chunk()?),
+        from: from.map(Ipv6Addr::from),
+    })
 }

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::netlink::{NETFILTER, SocketAddrNetlink};
 use rustix::net::{
-    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, connect, recv, send, socket_with,
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, connect, recv, send, socket_with, sockopt,
 };
 
 use crate::message::{DUMP, HEADER, Message};
@@ -18,7 +18,7 @@ const TORN: u16 = 0x10;
 const ERROR: u16 = 2;
 const DONE: u16 = 3;
 /// As much as the kernel ever puts into one answer.
-const ANSWER: usize = 32 * 1024;
+pub(crate) const ANSWER: usize = 32 * 1024;
 const TRIES: usize = 5;
 
 #[derive(Debug, thiserror::Error)]
@@ -46,10 +46,10 @@ pub struct Socket {
 
 /// One part of an answer: its kind, and what follows its header.
 pub(crate) struct Part<'a> {
-    kind: u16,
+    pub(crate) kind: u16,
     flags: u16,
     number: u32,
-    body: &'a [u8],
+    pub(crate) body: &'a [u8],
 }
 
 impl Socket {
@@ -83,7 +83,7 @@ impl Socket {
             bytes.extend(message.seal(self.number, REQUEST | CONFIRM));
         }
         self.send(&bytes)?;
-        self.confirmed(first, messages, 0)
+        self.confirmed(first, messages)
     }
 
     /// As `tell`, for messages of which either all or none take effect: `begin` and `end` are not confirmed.
@@ -96,29 +96,61 @@ impl Socket {
         let first = self.number.wrapping_add(1);
         let mut bytes = begin.seal(first, REQUEST).to_vec();
         self.number = first;
-        for message in &mut *messages {
+        let count = messages.len();
+        for (at, message) in messages.iter_mut().enumerate() {
             self.number = self.number.wrapping_add(1);
-            bytes.extend(message.seal(self.number, REQUEST | CONFIRM));
+            // Refusals come unasked; that the last one is confirmed says that all were read. More would not fit where answers wait.
+            let confirm = if at + 1 == count { CONFIRM } else { 0 };
+            bytes.extend(message.seal(self.number, REQUEST | confirm));
         }
+        let last = self.number;
         self.number = self.number.wrapping_add(1);
         bytes.extend(end.seal(self.number, REQUEST));
+        self.make_room_for(bytes.len());
         self.send(&bytes)?;
-        self.confirmed(first, messages, 1)
+        let mut refused: Option<(u32, Errno)> = None;
+        let mut is_over = false;
+        while !is_over {
+            for part in self.parts()?.into_iter().filter(|part| part.kind == ERROR) {
+                if part.number.wrapping_sub(first) > last.wrapping_sub(first) {
+                    continue;
+                }
+                let refusal = part.refusal();
+                // What is wrong with the whole is said of its beginning, and may be all that is said.
+                is_over |= part.number == last || (part.number == first && refusal.is_some());
+                if let Some(reason) = refusal {
+                    refused.get_or_insert((part.number, reason));
+                }
+            }
+        }
+        let Some((number, source)) = refused else { return Ok(()) };
+        let at = usize::try_from(number.wrapping_sub(first)).unwrap_or(usize::MAX).saturating_sub(1);
+        let what = messages.get(at).map(|message| message.what.clone()).unwrap_or_default();
+        Err(NetlinkError::Refused { what, source })
     }
 
-    /// Reads until every message is confirmed. The first `before` numbers belong to none of them; only a refusal names them.
-    fn confirmed(&mut self, first: u32, messages: &[Message], before: usize) -> Result<(), NetlinkError> {
+    /// A batch is sent as one, however long it is.
+    fn make_room_for(&self, length: usize) {
+        const SPARE: usize = 64 * 1024;
+        if sockopt::socket_send_buffer_size(&self.socket).is_ok_and(|room| room < length + SPARE) {
+            // Whoever may change rules may have the room too; if not, the send says so.
+            let _refused_with_the_send = sockopt::set_socket_send_buffer_size_force(&self.socket, length + SPARE);
+        }
+    }
+
+    /// Reads until every message is confirmed.
+    fn confirmed(&mut self, first: u32, messages: &[Message]) -> Result<(), NetlinkError> {
         let mut refused: Option<(usize, Errno)> = None;
         let mut open = messages.len();
         while open > 0 {
             for part in self.parts()? {
                 let at = usize::try_from(part.number.wrapping_sub(first)).unwrap_or(usize::MAX);
-                if part.kind != ERROR || at >= before + messages.len() {
+                if part.kind != ERROR || at >= messages.len() {
                     continue;
                 }
-                open -= usize::from(at >= before);
+                open -= 1;
                 if let Some(reason) = part.refusal() {
-                    refused.get_or_insert((at.saturating_sub(before), reason));
+                    refused.get_or_insert((at, reason));
                 }
             }
         }
@@ -193,15 +225,19 @@ impl Part<'_> {
 }
 
 /// The parts of what was received, up to the first that is cut off.
-fn split(bytes: &[u8]) -> Vec<Part<'_>> {
+pub(crate) fn split(bytes: &[u8]) -> Vec<Part<'_>> {
     let mut rest = bytes;
     let mut parts = Vec::new();
     while let Some(header) = rest.first_chunk::<HEADER>() {
         let length = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]);
         let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let kind = u16::from_ne_bytes([header[4], header[5]]);
+        // A refusal is followed by all that was refused, which may be more than fits; only its code counts.
+        let is_enough = kind == ERROR && rest.len() >= HEADER + size_of::<i32>();
+        let length = if is_enough { length.min(rest.len()) } else { length };
         let Some(body) = rest.get(HEADER..length) else { break };
         parts.push(Part {
-            kind: u16::from_ne_bytes([header[4], header[5]]),
+            kind,
             flags: u16::from_ne_bytes([header[6], header[7]]),
             number: u32::from_ne_bytes([header[8], header[9], header[10], header[11]]),
             body,

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use kedge_netlink::link::{Mac, Wire};
-use kedge_netlink::{Errno, Namespace, NetlinkError, Socket, address, link, route};
+use kedge_netlink::{Errno, Namespace, NetlinkError, Socket, address, link, qdisc, route};
 
 use crate::bridge;
 use crate::doors;
@@ -12,6 +12,7 @@ use crate::error::NetworkError;
 use crate::leftovers;
 use crate::network::Network;
 use crate::owner::{Owner, mac_of};
+use crate::pace::Limits;
 use crate::range::width;
 use crate::records::{Record, Records};
 
@@ -31,13 +32,14 @@ pub(crate) fn attach(
     owner: &Owner,
     path: &Path,
     doors: Vec<doors::Door>,
+    limits: Limits,
 ) -> Result<Attached, NetworkError> {
     let namespace =
         Namespace::open(path).map_err(|source| NetworkError::Namespace { path: path.to_owned(), source })?;
     let mut socket = Socket::route()?;
     // Before the records are locked: it may have to lock them itself.
     let bridge = bridge::ensure(network, &mut socket)?;
-    let record = reserve(network, owner, path, doors)?;
+    let record = reserve(network, owner, path, doors, limits)?;
     let attached = connect(network, owner, (path, &namespace), &record, &mut socket, bridge);
     if attached.is_err() {
         // What went wrong first is what is told.
@@ -51,6 +53,7 @@ fn reserve(
     owner: &Owner,
     path: &Path,
     doors: Vec<doors::Door>,
+    limits: Limits,
 ) -> Result<Record, NetworkError> {
     let records = Records::lock(&network.records)?;
     if !matches!(records.find(owner), Ok(None)) {
@@ -69,7 +72,7 @@ fn reserve(
             return Err(NetworkError::Door { port: door.port, container: owner.container.clone() });
         }
     }
-    let record = records.reserve(owner, &network.ranges, path, doors)?;
+    let record = records.reserve(owner, &network.ranges, path, doors, limits)?;
     if let Err(error) = doors::open(&network.table, &record) {
         records.release(owner)?;
         return Err(error.into());
@@ -90,6 +93,10 @@ fn connect(
     let made = Wire { here: &wire, bridge, there: &owner.link, namespace, mac, mtu: network.mtu };
     // Where bridges are filtered as routers are, a pod that calls itself by the node's address never leaves the bridge.
     socket.tell(&mut [link::wire(&made), link::hairpin(&wire)])?;
+    if let Some(pace) = record.limits.towards() {
+        let index = socket.link(&wire)?.index;
+        socket.tell(&mut [qdisc::limit(index, pace)])?;
+    }
     let gateway = |address: &IpAddr| {
         let range = network.ranges.iter().find(|range| range.contains(*address));
         range.map(|range| (*address, range.gateway()))
@@ -99,10 +106,11 @@ fn connect(
         let mut socket = Socket::route()?;
         let index = socket.link(&owner.link)?.index;
         let mut wanted = vec![link::up(index)];
+        // At his end, where packets can wait; only who may change his own network could take it away.
+        wanted.extend(record.limits.from().map(|pace| qdisc::limit(index, pace)));
         for (address, gateway) in &addresses {
             // Alone on its link: everything goes through the node, which sees it all and may have a say in it.
-            let bits = u8::try_from(width(*address)).unwrap_or(u8::MAX);
-            wanted.push(address::add(index, *address, bits));
+            wanted.push(address::add(index, *address, width(*address)));
             wanted.push(route::default(index, *gateway));
         }
         socket.tell(&mut wanted)

@@ -7,14 +7,16 @@ use std::path::{Path, PathBuf};
 
 use kedge_netlink::address::Held;
 use kedge_netlink::link::Link;
-use kedge_netlink::{Errno, NetlinkError, Socket, address, link};
+use kedge_netlink::route::Route;
+use kedge_netlink::{Errno, Message, Namespace, NetlinkError, Socket, address, link};
 
 use crate::error::NetworkError;
 use crate::filter;
 use crate::network::Network;
-use crate::owner::mac_of;
+use crate::owner::{Owner, mac_of};
 use crate::range::Range;
 use crate::records::{Record, Records};
+use crate::ways;
 
 const SETTINGS: &str = "/proc/sys/net";
 /// An address for documentation, that nobody has: the way to it is the way to everybody.
@@ -25,10 +27,47 @@ const USUAL_MTU: u32 = 1500;
 pub fn prepare(network: &Network) -> Result<(), NetworkError> {
     // Whoever gets or loses a door meanwhile waits, so that the new table has just the doors that there are.
     let records = Records::lock(&network.records)?;
-    let pods: Vec<Record> = records.all()?.into_iter().map(|(_, record)| record).collect();
+    let pods = records.all()?;
     make_bridge(network, &pods)?;
-    Socket::netfilter()?.apply(&mut filter::table(network, &pods))?;
+    let doors: Vec<Record> = pods.iter().map(|(_, record)| record.clone()).collect();
+    Socket::netfilter()?.apply(&mut filter::table(network, &doors))?;
+    drop(records);
+    fit(network, &pods)
+}
+
+/// Gives pods that are there packets of the size that new ones get.
+fn fit(network: &Network, pods: &[(Owner, Record)]) -> Result<(), NetworkError> {
+    let mut socket = Socket::route()?;
+    for (owner, record) in pods {
+        let Ok(wire) = socket.link(&owner.wire(&network.bridge)) else { continue };
+        if wire.mtu == network.mtu {
+            continue;
+        }
+        socket.tell(&mut [link::set_mtu(wire.index, network.mtu)])?;
+        // A pod that just goes needs no smaller packets.
+        let Ok(namespace) = Namespace::open(&record.namespace) else { continue };
+        let fitted = namespace.inside(|| {
+            let mut socket = Socket::route()?;
+            let index = socket.link(&owner.link)?.index;
+            socket.tell(&mut [link::set_mtu(index, network.mtu)])
+        });
+        fitted.map_err(|source| NetworkError::Namespace { path: record.namespace.clone(), source })??;
+    }
     Ok(())
+}
+
+/// Whether what pods share is as it was made, as far as links go.
+pub fn is_prepared(network: &Network) -> Result<bool, NetworkError> {
+    let mut socket = Socket::route()?;
+    let bridge = match socket.link(&network.bridge) {
+        Ok(bridge) => bridge,
+        Err(error) if error.is(Errno::NODEV) => return Ok(false),
+        Err(error) => return Err(error.into()),
+    };
+    let held = socket.addresses()?;
+    let has =
+        |range: &Range| held.iter().any(|held| held.link == bridge.index && held.address == range.gateway());
+    Ok(bridge.is_up && bridge.mtu == network.mtu && network.ranges.iter().all(has))
 }
 
 /// The bridge's number; it is made if a start of the machine or a hand took it away.
@@ -46,8 +85,8 @@ pub(crate) fn ensure(network: &Network, socket: &mut Socket) -> Result<u32, Netw
 /// How large packets may be on the way to others.
 pub fn outward_mtu() -> Result<u32, NetworkError> {
     let mut socket = Socket::route()?;
-    let way = match socket.link_towards(ANYBODY) {
-        Ok(way) => way,
+    let way = match socket.exit_to(ANYBODY) {
+        Ok(way) => way.link,
         // A machine without a way out.
         Err(NetlinkError::Refused { .. }) => None,
         Err(error) => return Err(error.into()),
@@ -61,16 +100,14 @@ fn is_loopback(link: &Link) -> bool {
     link.name == "lo"
 }
 
-fn make_bridge(network: &Network, pods: &[Record]) -> Result<(), NetworkError> {
+fn make_bridge(network: &Network, pods: &[(Owner, Record)]) -> Result<(), NetworkError> {
     let mut socket = Socket::route()?;
     let links = socket.links()?;
     let held = socket.addresses()?;
-    for range in &network.ranges {
-        let others = held.iter().filter(|held| range.contains(held.address));
-        let named = others.filter_map(|held| links.iter().find(|link| link.index == held.link));
-        if let Some(link) = named.into_iter().find(|link| link.name != network.bridge) {
-            return Err(NetworkError::Taken { range: *range, link: link.name.clone() });
-        }
+    let routes = socket.routes()?;
+    if let Some(taken) = network.ranges.iter().find_map(|range| taken(network, range, &links, &held, &routes))
+    {
+        return Err(taken);
     }
     // Its own name gives it a hardware address that stays, whoever is connected to it.
     let gateway = network.ranges.first().map_or(ANYBODY, |range| range.gateway());
@@ -87,15 +124,45 @@ fn make_bridge(network: &Network, pods: &[Record]) -> Result<(), NetworkError> {
     wanted.extend(gateways.map(|range| address::add(bridge.index, range.gateway(), range.bits())));
     let old = held.iter().filter(|held| held.link == bridge.index && is_stale(held, network, pods));
     wanted.extend(old.map(|held| address::remove(held.link, held.address, held.bits)));
+    wanted.extend(wires(network, pods, &links, bridge.index));
     socket.tell(&mut wanted)?;
     settings(network)
 }
 
+/// Whoever else on this machine has addresses of a range, or the way to some.
+fn taken(
+    network: &Network,
+    range: &Range,
+    links: &[Link],
+    held: &[Held],
+    routes: &[Route],
+) -> Option<NetworkError> {
+    let own = [network.bridge.clone(), network.tunnel()];
+    let networks = held.iter().filter_map(|held| Some((held.link, Range::new(held.address, held.bits)?)));
+    let networks = networks.filter(|(_, other)| other.overlaps(range));
+    // A way to more than the range is no claim to it: ours is the better one.
+    let others = routes.iter().filter(|route| route.origin != ways::ORIGIN);
+    let ways = others.filter_map(|route| Some((route.link, Range::new(route.to.0, route.to.1)?)));
+    let ways = ways.filter(|(_, other)| other.bits() >= range.bits() && other.overlaps(range));
+    networks.chain(ways).find_map(|(index, other)| {
+        let link = links.iter().find(|link| link.index == index && !own.contains(&link.name))?;
+        Some(NetworkError::Taken { range: *range, link: link.name.clone(), other })
+    })
+}
+
+/// Wires that lost their bridge, as it was made anew.
+fn wires(network: &Network, pods: &[(Owner, Record)], links: &[Link], bridge: u32) -> Vec<Message> {
+    let names = pods.iter().map(|(owner, _)| owner.wire(&network.bridge));
+    let loose = names.filter_map(|name| links.iter().find(|link| link.name == name));
+    let loose = loose.filter(|link| link.master != Some(bridge));
+    loose.flat_map(|link| [link::join(link.index, bridge), link::hairpin(&link.name)]).collect()
+}
+
 /// A gateway of a range that the node had before, once no pod has an address of it any more.
-fn is_stale(held: &Held, network: &Network, pods: &[Record]) -> bool {
+fn is_stale(held: &Held, network: &Network, pods: &[(Owner, Record)]) -> bool {
     let Some(range) = Range::new(held.address, held.bits) else { return false };
     let is_gateway = range.gateway() == held.address && !network.ranges.contains(&range);
-    is_gateway && !pods.iter().flat_map(|pod| &pod.addresses).any(|address| range.contains(*address))
+    is_gateway && !pods.iter().flat_map(|(_, pod)| &pod.addresses).any(|address| range.contains(*address))
 }
 
 fn settings(network: &Network) -> Result<(), NetworkError> {
@@ -110,6 +177,11 @@ fn settings(network: &Network) -> Result<(), NetworkError> {
         set("ipv6/conf/all/forwarding", "1")?;
     }
     Ok(())
+}
+
+/// Who is reached straight may answer in a tunnel: it may see links otherwise than we do.
+pub(crate) fn accept_from_anywhere(link: &str) -> Result<(), NetworkError> {
+    set(&format!("ipv4/conf/{link}/rp_filter"), "2")
 }
 
 /// A machine that forwards no longer learns its own way out from its router, unless it is told to.

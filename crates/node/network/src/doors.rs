@@ -190,6 +190,7 @@ mod tests {
             namespace: "/x".into(),
             addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
             doors: doors.iter().map(door).collect(),
+            limits: crate::pace::Limits::default(),
         };
         let shown = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let entry = |entry: &Entry| {

@@ -24,9 +24,13 @@ pub enum NetworkError {
     #[error("port {port} of the node already leads to {container}")]
     Door { port: u16, container: String },
     #[error(
-        "{link} already has an address of {range}: another network on this machine uses it, choose another --cluster-cidr"
+        "{link} already leads to {other}, which pods were to get of {range}: another network on this machine uses it, choose another --cluster-cidr"
     )]
-    Taken { range: Range, link: String },
+    Taken { range: Range, link: String, other: Range },
+    #[error(
+        "another tunnel on this machine has UDP port {port} and our number: choose another --vxlan-port on all nodes"
+    )]
+    TunnelTaken { port: u16 },
 }
 
 impl NetworkError {

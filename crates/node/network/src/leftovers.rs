@@ -11,6 +11,7 @@ use crate::error::NetworkError;
 use crate::network::Network;
 use crate::owner::Owner;
 use crate::records::Records;
+use crate::ways;
 
 /// Gives back what containers had whose namespace is gone, and answers how many there were.
 pub fn reap(network: &Network) -> Result<usize, NetworkError> {
@@ -25,11 +26,12 @@ pub(crate) fn reap_locked(network: &Network, records: &Records) -> Result<usize,
     Ok(dead.len())
 }
 
-/// Disconnects every container but these.
+/// Disconnects every container but these, and gives back what nobody has.
 pub(crate) fn keep_only(network: &Network, known: &[Owner]) -> Result<(), NetworkError> {
     let all = Records::lock(&network.records)?.all()?;
     let strangers = all.iter().map(|(owner, _)| owner).filter(|owner| !known.contains(owner));
-    strangers.into_iter().try_for_each(|owner| crate::attach::detach(network, owner))
+    strangers.into_iter().try_for_each(|owner| crate::attach::detach(network, owner))?;
+    reap(network).map(drop)
 }
 
 /// Takes away everything that a node's network put on this machine. Containers that still run lose their network.
@@ -50,9 +52,18 @@ pub fn remove(network: &Network) -> Result<(), NetworkError> {
         Err(error) if error.is(Errno::NODEV) => {}
         Err(error) => return Err(error.into()),
     }
-    let mut batch = Batch::of(&network.table);
-    batch.table().without_table();
-    Socket::netfilter()?.apply(&mut batch)?;
+    ways::remove(network)?;
+    let mut socket = Socket::netfilter()?;
+    // Others of this node have tables of their own, whose names begin with ours.
+    let is_own = |table: &String| {
+        table.strip_prefix(&network.table).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    for table in socket.tables()?.iter().filter(|table| is_own(table)) {
+        let mut batch = Batch::of(table);
+        // Making it first lets removing it succeed in any case.
+        batch.table().without_table();
+        socket.apply(&mut batch)?;
+    }
     match fs::remove_dir_all(&network.records) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             Err(NetworkError::record(&network.records)(error))

@@ -1,4 +1,5 @@
-//! Wires pods to a node: a bridge, a wire and addresses for each of them, the way out, and doors on the node's own ports.
+//! Wires pods to a node: a bridge, a wire and addresses for each of them, the way out, doors on the node's own ports, and the ways
+//! to pods of other nodes.
 //! Speaks CNI with whoever runs containers; never heard of pods' objects or of the API server. Walk: `node/agent` says which
 //! ranges are the node's, the runtime then calls for each sandbox.
 
@@ -10,12 +11,18 @@ mod error;
 mod filter;
 mod leftovers;
 mod network;
+mod others;
 mod owner;
+mod pace;
 mod range;
 mod records;
+mod ways;
 
-pub use bridge::{outward_mtu, prepare};
+pub use bridge::{is_prepared, outward_mtu, prepare};
 pub use error::NetworkError;
+pub use kedge_netlink::monitor::Monitor;
 pub use leftovers::{reap, remove};
 pub use network::{CONFIG_FILE, Network};
+pub use others::{Other, others};
 pub use range::{BadRange, Range};
+pub use ways::{Backend, BadBackend, Between, Member, Tended, USUAL_PORT, concerns, tend};

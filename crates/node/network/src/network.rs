@@ -47,6 +47,25 @@ impl Network {
         format!("kedge-{:08x}", hash >> 32)
     }
 
+    /// The link that carries packets to nodes beyond.
+    pub fn tunnel(&self) -> String {
+        format!("{}v", self.bridge)
+    }
+
+    /// The same on every node of a cluster, and another on those of another that happens to meet it.
+    pub(crate) fn tunnel_id(&self) -> u32 {
+        let mut ranges: Vec<String> = self.cluster.iter().map(ToString::to_string).collect();
+        ranges.sort();
+        let parts: Vec<&[u8]> = ranges.iter().map(String::as_bytes).collect();
+        // It has 24 bits; small ones are what people choose.
+        ((fnv(&parts) >> 40) as u32 & 0x00ff_ffff) | 0x1000
+    }
+
+    /// By which this node's routes are told from those of another node of this machine.
+    pub(crate) fn mark(&self) -> u32 {
+        (fnv(&[self.bridge.as_bytes()]) >> 40) as u32 | 0x1000
+    }
+
     /// The folder below a node's data that everything of its network is in.
     pub fn records(data: &Path) -> PathBuf {
         data.join("network")
@@ -56,7 +75,7 @@ impl Network {
     pub fn config(&self, program: &str) -> String {
         let mut plugin = json!(self);
         plugin["type"] = json!(program);
-        plugin["capabilities"] = json!({"portMappings": true});
+        plugin["capabilities"] = json!({"portMappings": true, "bandwidth": true});
         let list = json!({"cniVersion": CNI_VERSION, "name": "kedge", "plugins": [plugin]});
         format!("{list:#}\n")
     }
@@ -93,6 +112,16 @@ mod tests {
         assert_eq!(name("/a", "x"), name("/a", "x"));
         assert_ne!(name("/a", "x"), name("/b", "x"));
         assert_ne!(name("/a", "x"), name("/a", "y"));
-        assert!(name("/a", "x").len() <= 15);
+        assert!(network("/a", "x").tunnel().len() <= 15);
+        assert_ne!(network("/a", "x").mark(), network("/a", "y").mark());
+        assert_eq!(
+            network("/a", "x").tunnel_id(),
+            network("/b", "y").tunnel_id(),
+            "nodes of one cluster meet"
+        );
+        let mut other = network("/a", "x");
+        other.cluster.push("fd00::/48".parse().unwrap());
+        assert_ne!(other.tunnel_id(), network("/a", "x").tunnel_id());
+        assert!(other.tunnel_id() < 1 << 24);
     }
 }

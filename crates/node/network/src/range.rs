@@ -8,7 +8,7 @@ use kedge_netlink::nft::Family;
 use serde::{Deserialize, Serialize};
 
 /// `10.244.1.0/24`; the address is the range's first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Range {
     first: IpAddr,
@@ -23,7 +23,7 @@ impl Range {
     /// None if an address of this family has fewer bits.
     pub fn new(address: IpAddr, bits: u8) -> Option<Self> {
         let width = width(address);
-        let host = width.checked_sub(u32::from(bits))?;
+        let host = u32::from(width.checked_sub(bits)?);
         let mask = u128::MAX.checked_shl(host).unwrap_or(0);
         Some(Self { first: with_number(address, number(address) & mask), bits })
     }
@@ -41,6 +41,23 @@ impl Range {
         self.bits
     }
 
+    /// The range's own address, that nobody in it has.
+    pub fn first(&self) -> IpAddr {
+        self.first
+    }
+
+    pub fn is_v4(&self) -> bool {
+        self.first.is_ipv4()
+    }
+
+    pub fn overlaps(&self, other: &Self) -> bool {
+        if self.bits <= other.bits { self.contains(other.first) } else { other.contains(self.first) }
+    }
+
+    pub(crate) fn pair(&self) -> (IpAddr, u8) {
+        (self.first, self.bits)
+    }
+
     pub fn contains(&self, address: IpAddr) -> bool {
         Self::new(address, self.bits).is_some_and(|range| range == *self)
     }
@@ -52,7 +69,7 @@ impl Range {
 
     /// The places that pods can have: not the range's own, the gateway's, and where there are broadcasts, theirs.
     pub(crate) fn places(&self) -> std::ops::Range<u64> {
-        let host = width(self.first) - u32::from(self.bits);
+        let host = u32::from(width(self.first) - self.bits);
         let end = 1u64.checked_shl(host).unwrap_or(u64::MAX);
         let end = if self.first.is_ipv4() { end.saturating_sub(1) } else { end };
         2..end.max(2)
@@ -87,7 +104,7 @@ pub(crate) fn octets(address: IpAddr) -> Vec<u8> {
 }
 
 /// How many bits an address of the same family has.
-pub(crate) fn width(address: IpAddr) -> u32 {
+pub(crate) fn width(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 

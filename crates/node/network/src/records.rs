@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::doors::Door;
 use crate::error::NetworkError;
 use crate::owner::Owner;
+use crate::pace::Limits;
 use crate::range::Range;
 
 /// What belongs to an owner.
@@ -27,6 +28,8 @@ pub(crate) struct Record {
     pub(crate) addresses: Vec<IpAddr>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) doors: Vec<Door>,
+    #[serde(default, skip_serializing_if = "Limits::is_none")]
+    pub(crate) limits: Limits,
 }
 
 /// Nobody else reads or writes while this lives.
@@ -82,8 +85,9 @@ impl Records {
         ranges: &[Range],
         namespace: &Path,
         doors: Vec<Door>,
+        limits: Limits,
     ) -> Result<Record, NetworkError> {
-        let mut record = Record { namespace: namespace.to_owned(), addresses: Vec::new(), doors };
+        let mut record = Record { namespace: namespace.to_owned(), addresses: Vec::new(), doors, limits };
         for range in ranges {
             let address = match self.take(owner, range) {
                 Err(NetworkError::Full { .. }) if !self.reap()?.is_empty() => self.take(owner, range),

@@ -7,61 +7,22 @@
     reason = "tests end where something is wrong, and make namespaces"
 )]
 
-use std::fs::File;
-use std::io::{Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+#[path = "scene/place.rs"]
+mod place;
+
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
+use std::path::Path;
 use std::time::Duration;
 
-use kedge_netlink::{Namespace, Socket};
+use kedge_netlink::Socket;
 use kedge_network::cni::{Outcome, answer};
 use kedge_network::{Network, prepare, reap, remove};
-use rustix::thread::{UnshareFlags, unshare_unsafe};
 use serde_json::{Value, json};
 
-const PATIENCE: Duration = Duration::from_secs(5);
+use place::{PATIENCE, Place, caller, ip, on_a_thread};
+
 /// For what must not happen, and does not happen any later either.
 const REFUSED: Duration = Duration::from_millis(300);
-
-/// A namespace of its own, until it is dropped.
-struct Place {
-    file: File,
-    namespace: Namespace,
-}
-
-impl Place {
-    /// This thread is left in it.
-    fn enter_new() -> Self {
-        // SAFETY: only this thread's network changes; no memory or file is shared any less than before.
-        unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.expect("tests of the network need root");
-        Self { file: File::open("/proc/thread-self/ns/net").unwrap(), namespace: Namespace::here().unwrap() }
-    }
-
-    fn new() -> Self {
-        let home = Namespace::here().unwrap();
-        let place = Self::enter_new();
-        rustix::thread::move_into_link_name_space(std::os::fd::AsFd::as_fd(&home), None).unwrap();
-        place
-    }
-
-    fn path(&self) -> PathBuf {
-        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()).into()
-    }
-
-    fn inside<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.namespace.inside(work).unwrap()
-    }
-
-    fn listen(&self, at: &str) -> TcpListener {
-        self.inside(|| TcpListener::bind(at)).unwrap_or_else(|error| panic!("cannot listen on {at}: {error}"))
-    }
-
-    fn call(&self, to: &str) -> std::io::Result<TcpStream> {
-        self.inside(|| TcpStream::connect_timeout(&to.parse().unwrap(), PATIENCE))
-    }
-}
 
 /// A node and the world beyond it: 192.0.2.1 is the node's, 192.0.2.9 the world's.
 struct Scene {
@@ -139,29 +100,6 @@ impl Scene {
             names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
-    }
-}
-
-fn ip(line: &str) {
-    let done = Command::new("ip").args(line.split(' ')).output().expect("tests of the network need iproute2");
-    assert!(done.status.success(), "ip {line}: {}", String::from_utf8_lossy(&done.stderr));
-}
-
-/// Who a server sees when it is called.
-fn caller(server: &TcpListener, stream: &mut TcpStream) -> IpAddr {
-    let (mut seen, from) = server.accept().unwrap();
-    seen.write_all(b"hello").unwrap();
-    let mut heard = [0; 5];
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream.read_exact(&mut heard).unwrap();
-    assert_eq!(&heard, b"hello");
-    from.ip()
-}
-
-/// Each test has a thread of its own, as namespaces belong to threads.
-fn on_a_thread(test: impl FnOnce() + Send + 'static) {
-    if let Err(panic) = std::thread::spawn(test).join() {
-        std::panic::resume_unwind(panic);
     }
 }
 

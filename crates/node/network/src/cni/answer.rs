@@ -41,13 +41,18 @@ pub(crate) fn added(
     let routes: Vec<Value> = attached.addresses.iter().map(|(_, gateway)| {
         json!({"dst": if gateway.is_ipv4() { "0.0.0.0/0" } else { "::/0" }, "gw": gateway})
     }).collect();
+    let mut interfaces = [
+        json!({"name": network.bridge}),
+        json!({"name": attached.wire}),
+        json!({"name": owner.link, "mac": mac, "sandbox": namespace}),
+    ];
+    // Nobody had a word for it before.
+    if version == "1.1.0" {
+        interfaces.iter_mut().for_each(|interface| interface["mtu"] = json!(network.mtu));
+    }
     json!({
         "cniVersion": version,
-        "interfaces": [
-            {"name": network.bridge},
-            {"name": attached.wire},
-            {"name": owner.link, "mac": mac, "sandbox": namespace},
-        ],
+        "interfaces": interfaces,
         "ips": ips(version, addresses.iter().map(|(address, gateway)| (address.as_str(), gateway.as_deref(), 2))),
         "routes": routes,
         "dns": {},
@@ -90,6 +95,8 @@ pub(crate) enum Failure {
     Namespace { path: PathBuf, source: io::Error },
     #[error("the network is not what it was: {0}")]
     Lost(String),
+    #[error("no container can be connected")]
+    NotReady(#[source] NetworkError),
     #[error("the network cannot be had")]
     Network(#[from] NetworkError),
     #[error("the kernel refuses")]
@@ -109,6 +116,7 @@ impl Failure {
             Failure::Unreadable(_) => 6,
             Failure::Config(_) => 7,
             Failure::Namespace { .. } => 5,
+            Failure::NotReady(_) => 50,
             Failure::Lost(_) => 100,
             Failure::Network(NetworkError::Full { .. } | NetworkError::Door { .. }) => 11,
             Failure::Network(_) => 101,

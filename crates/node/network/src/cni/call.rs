@@ -1,5 +1,6 @@
 //! What a runtime wants, read from the environment and from its configuration.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -9,6 +10,7 @@ use super::answer::Failure;
 use crate::doors::{Door, protocol};
 use crate::network::Network;
 use crate::owner::Owner;
+use crate::pace::Limits;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
@@ -66,7 +68,29 @@ pub(crate) struct Config {
     /// Who else may stay, when the rest is to be collected.
     pub(crate) valid: Vec<Owner>,
     ports: Value,
+    bandwidth: Value,
+    /// What came of connecting it, told again by whoever wants to know whether that is still so.
+    pub(crate) before: Option<Before>,
     whole: Value,
+}
+
+/// An earlier answer, of which the addresses count.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Before {
+    ips: Vec<BeforeIp>,
+}
+
+#[derive(Debug, Deserialize)]
+struct BeforeIp {
+    address: String,
+}
+
+impl Before {
+    /// Without how many bits of each count.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.ips.iter().filter_map(|ip| ip.address.split('/').next()?.parse().ok())
+    }
 }
 
 #[derive(Deserialize)]
@@ -78,12 +102,15 @@ struct Frame {
     runtime_config: Runtime,
     #[serde(default, rename = "cni.dev/valid-attachments")]
     valid: Vec<Attachment>,
+    #[serde(default)]
+    prev_result: Option<Before>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Runtime {
     port_mappings: Value,
+    bandwidth: Value,
 }
 
 #[derive(Deserialize)]
@@ -119,7 +146,8 @@ impl Config {
         let valid = frame.valid.into_iter().map(owner).collect::<Result<_, _>>()?;
         // The first version had no such field.
         let version = if frame.cni_version.is_empty() { "0.1.0".to_owned() } else { frame.cni_version };
-        Ok(Self { version, valid, ports: frame.runtime_config.port_mappings, whole })
+        let Runtime { port_mappings: ports, bandwidth } = frame.runtime_config;
+        Ok(Self { version, valid, ports, bandwidth, before: frame.prev_result, whole })
     }
 
     pub(crate) fn network(&self) -> Result<Network, Failure> {
@@ -128,6 +156,13 @@ impl Config {
             return Err(Failure::Config("there are no ranges"));
         }
         Ok(network)
+    }
+
+    /// Read only by whoever sets them, as are doors.
+    pub(crate) fn limits(&self) -> Result<Limits, Failure> {
+        let limits = Option::<Limits>::deserialize(&self.bandwidth).map_err(Failure::Unreadable)?;
+        let limits = limits.unwrap_or_default();
+        if limits.is_sound() { Ok(limits) } else { Err(Failure::Config("a bandwidth is less than 1k")) }
     }
 
     /// Read only by whoever opens them: they must not keep anybody from being disconnected.

@@ -16,7 +16,8 @@ impl Shelf {
     fn reserve(&self, name: &str, ranges: &[&str], namespace: &str) -> Result<String, NetworkError> {
         let ranges: Vec<Range> = ranges.iter().map(|range| range.parse().unwrap()).collect();
         let owner = Owner::new(name, "eth0").unwrap();
-        let record = self.records().reserve(&owner, &ranges, Path::new(namespace), Vec::new())?;
+        let record =
+            self.records().reserve(&owner, &ranges, Path::new(namespace), Vec::new(), Limits::default())?;
         Ok(record.addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
     }
 

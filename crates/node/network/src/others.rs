@@ -1,0 +1,41 @@
+//! Networks of others on this machine: those that it is part of, and those that it knows a way to. What we made ourselves is none.
+
+use kedge_netlink::Socket;
+
+use crate::error::NetworkError;
+use crate::range::Range;
+use crate::ways;
+
+/// How all of our links are called, of whichever node.
+const OURS: &str = "kedge-";
+const LOOPBACK: &str = "lo";
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Other {
+    pub range: Range,
+    pub link: String,
+    /// This machine has an address of it; else it only knows the way.
+    pub is_held: bool,
+}
+
+impl Other {
+    /// A way to more than a range is no claim to it: there may be a better one.
+    pub fn claims(&self, range: &Range) -> bool {
+        self.range.overlaps(range) && (self.is_held || self.range.bits() >= range.bits())
+    }
+}
+
+pub fn others() -> Result<Vec<Other>, NetworkError> {
+    let mut socket = Socket::route()?;
+    let links = socket.links()?;
+    let held = socket.addresses()?.into_iter().map(|held| (held.link, held.address, held.bits, true));
+    let routes = socket.routes()?.into_iter().filter(|route| route.origin != ways::ORIGIN);
+    let routes = routes.map(|route| (route.link, route.to.0, route.to.1, false));
+    let all = held.chain(routes).filter_map(|(index, address, bits, is_held)| {
+        let link = links.iter().find(|link| link.index == index)?.name.clone();
+        let is_theirs = link != LOOPBACK && !link.starts_with(OURS);
+        let range = Range::new(address, bits).filter(|_| is_theirs)?;
+        Some(Other { range, link, is_held })
+    });
+    Ok(all.collect())
+}

@@ -170,10 +170,18 @@ fn address(bytes: &[u8]) -> Option<String> {
 
 /// Whether `pem` was signed by this authority.
 pub(crate) fn signed_by(authority: &Authority, pem: &str) -> bool {
+    signed_by_der(&authority.der, pem)
+}
+
+pub(crate) fn signed_by_pem(authority: &str, pem: &str) -> bool {
+    CertificateDer::from_pem_slice(authority.as_bytes()).is_ok_and(|der| signed_by_der(&der, pem))
+}
+
+fn signed_by_der(authority: &CertificateDer<'_>, pem: &str) -> bool {
     let check = || {
         let der = CertificateDer::from_pem_slice(pem.as_bytes()).ok()?;
         let (_, leaf) = x509_parser::parse_x509_certificate(&der).ok()?;
-        let (_, root) = x509_parser::parse_x509_certificate(&authority.der).ok()?;
+        let (_, root) = x509_parser::parse_x509_certificate(authority).ok()?;
         // Comparing the key identifiers suffices: this only decides whether our own file is out of date.
         let leaf_issuer =
             leaf.iter_extensions().find_map(|extension| match extension.parsed_extension() {

@@ -30,7 +30,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// What `path` holds, or `None` if there is no such file.
-pub(crate) fn read(path: &Path) -> Result<Option<String>, PkiError> {
+pub fn read(path: &Path) -> Result<Option<String>, PkiError> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

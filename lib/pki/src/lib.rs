@@ -1,6 +1,7 @@
 //! Keys and certificates in one folder: a certificate authority of our own, what it issues, and renewal in place.
 //! Knows nothing of Kubernetes; the names in a certificate are handed in.
 
+mod ask;
 mod authority;
 mod client;
 mod der;
@@ -9,9 +10,12 @@ mod request;
 mod serving;
 mod sign;
 
+pub use ask::{
+    Shown, clients_of, fingerprint, has_hosts, is_signed_by, key_fingerprint, renew_at, request, subject,
+};
 pub use authority::{Authority, Issued, Names, Purpose};
 pub use client::{Requested, Subject};
-pub use file::{read_or_make, write_private};
+pub use file::{read, read_or_make, write_private};
 pub use request::{Request, RequestError};
 pub use serving::{Leaf, Serving};
 pub use sign::{Usage, not_after};

@@ -1,12 +1,17 @@
 //! nftables: tables of chains of rules, and sets that rules look things up in. A batch takes effect as a whole or not at all.
 //! Bare numbers of attributes are those of the kernel's `nf_tables.h`, in the order in which it lists them.
 
+mod read;
+mod removal;
 mod rule;
+mod set;
 
-use crate::message::{APPEND, CREATE, Message, put, put_nested};
+use crate::message::{APPEND, CREATE, Message, put};
 use crate::socket::{NetlinkError, Socket};
 
+pub use self::read::{SeenChain, SeenSet};
 pub use self::rule::{Family, Register, Rule};
+pub use self::set::{Element, Set, Value};
 
 const SUBSYSTEM: u16 = 10 << 8;
 const BEGIN: u16 = 0x10;
@@ -16,18 +21,16 @@ const NEW_TABLE: u16 = 0;
 const DELETE_TABLE: u16 = 2;
 const NEW_CHAIN: u16 = 3;
 const NEW_RULE: u16 = 6;
-const NEW_SET: u16 = 9;
-const NEW_ELEMENT: u16 = 12;
-const DELETE_ELEMENT: u16 = 14;
 
 /// Both families in one table.
 const BOTH: u8 = 1;
-const IS_MAP: u32 = 8;
 
 /// Where in a packet's way a chain stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hook {
     Arriving = 0,
+    /// On the way from one link to another.
+    Through = 2,
     FromHere = 3,
     Leaving = 4,
 }
@@ -47,6 +50,8 @@ pub enum Column {
     V6,
     Protocol,
     Port,
+    /// A number in the machine's own order.
+    Word,
 }
 
 impl Column {
@@ -57,6 +62,17 @@ impl Column {
             Column::V6 => (8, 16),
             Column::Protocol => (12, 4),
             Column::Port => (13, 4),
+            Column::Word => (19, 4),
+        }
+    }
+
+    /// Bytes that count of those that it takes.
+    fn width(self) -> u32 {
+        match self {
+            Column::V4 | Column::Word => 4,
+            Column::V6 => 16,
+            Column::Protocol => 1,
+            Column::Port => 2,
         }
     }
 }
@@ -115,54 +131,27 @@ impl Batch {
     pub fn rule(&mut self, chain: &str, rule: &Rule) -> &mut Self {
         let message = self.message(&format!("add a rule to the chain {chain} of"), NEW_RULE, CREATE | APPEND);
         message.text(2, chain).nested(4, |inside| inside.extend(rule.bytes()));
+        // The program `nft` shows it as the rule's comment.
+        let signature = rule.signature();
+        let length = u8::try_from(signature.len() + 1).unwrap_or(u8::MAX);
+        message.attribute(7, &[&[0, length], signature.as_bytes(), &[0]].concat());
         self
     }
 
     /// A set of keys; with columns for values, a map.
     pub fn set(&mut self, name: &str, keys: &[Column], values: &[Column]) -> &mut Self {
-        // The kernel wants a number of its own for each set of a batch.
-        let number = u32::try_from(self.messages.len()).unwrap_or(u32::MAX);
-        let message = self.message(&format!("make the set {name} of"), NEW_SET, CREATE);
-        let (kind, length) = row(keys);
-        message.text(2, name);
-        message.attribute(3, &(if values.is_empty() { 0 } else { IS_MAP }).to_be_bytes());
-        message.attribute(4, &kind.to_be_bytes()).attribute(5, &length.to_be_bytes());
-        if !values.is_empty() {
-            let (kind, length) = row(values);
-            message.attribute(6, &kind.to_be_bytes()).attribute(7, &length.to_be_bytes());
-        }
-        message.attribute(10, &number.to_be_bytes());
-        self
+        let set = Set::of(name, keys);
+        self.make(&if values.is_empty() { set } else { set.to(values) })
     }
 
     pub fn element(&mut self, set: &str, key: &[u8], value: Option<&[u8]>) -> &mut Self {
-        self.one(&format!("add to the set {set} of"), NEW_ELEMENT, CREATE, set, key, value)
+        let value = value.map_or(Value::None, |value| Value::Bytes(value.into()));
+        self.elements(set, [&Element { key: key.into(), last: None, value }])
     }
 
     /// Refused with `NOENT` if it is not there.
     pub fn without_element(&mut self, set: &str, key: &[u8]) -> &mut Self {
-        self.one(&format!("remove from the set {set} of"), DELETE_ELEMENT, 0, set, key, None)
-    }
-
-    fn one(
-        &mut self,
-        what: &str,
-        kind: u16,
-        flags: u16,
-        set: &str,
-        key: &[u8],
-        value: Option<&[u8]>,
-    ) -> &mut Self {
-        let message = self.message(what, kind, flags);
-        message.text(2, set).nested(3, |list| {
-            put_nested(list, 1, |element| {
-                put_nested(element, 1, |data| put(data, 1, key));
-                if let Some(value) = value {
-                    put_nested(element, 2, |data| put(data, 1, value));
-                }
-            });
-        });
-        self
+        self.without_elements(set, [&Element { key: key.into(), last: None, value: Value::None }])
     }
 
     /// Each begins with the table's name.
@@ -172,13 +161,6 @@ impl Batch {
         message.text(1, &self.table);
         self.messages.push_mut(message)
     }
-}
-
-fn row(columns: &[Column]) -> (u32, u32) {
-    columns.iter().fold((0, 0), |(kind, length), column| {
-        let (number, bytes) = column.shown();
-        (kind << 6 | number, length + bytes)
-    })
 }
 
 impl Socket {

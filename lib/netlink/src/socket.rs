@@ -6,7 +6,8 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::netlink::{NETFILTER, SocketAddrNetlink};
 use rustix::net::{
-    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, connect, recv, send, socket_with, sockopt,
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, connect, recv, send, socket_with,
+    sockopt,
 };
 
 use crate::message::{DUMP, HEADER, Message};
@@ -134,7 +135,8 @@ impl Socket {
         const SPARE: usize = 64 * 1024;
         if sockopt::socket_send_buffer_size(&self.socket).is_ok_and(|room| room < length + SPARE) {
             // Whoever may change rules may have the room too; if not, the send says so.
-            let _refused_with_the_send = sockopt::set_socket_send_buffer_size_force(&self.socket, length + SPARE);
+            let _refused_with_the_send =
+                sockopt::set_socket_send_buffer_size_force(&self.socket, length + SPARE);
         }
     }
 

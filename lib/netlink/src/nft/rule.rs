@@ -1,5 +1,8 @@
 //! One rule: conditions, what is looked up, and what then happens. Written in the kernel's own small language.
 
+mod judge;
+mod keep;
+
 use crate::message::{put, put_nested, put_text};
 
 /// A family of addresses, by its number.
@@ -37,7 +40,10 @@ impl Register {
 
 const VERDICT: u32 = 0;
 const DROP: i32 = 0;
+const ACCEPT: i32 = 1;
 const JUMP: i32 = -3;
+pub(super) const GOTO: i32 = -4;
+const RETURN: i32 = -5;
 
 const META_IN: u32 = 6;
 const META_OUT: u32 = 7;
@@ -59,6 +65,14 @@ impl Rule {
 
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Short for all that it says; the kernel keeps it beside the rule, so that who reads it back knows which one it is.
+    pub fn signature(&self) -> String {
+        const START: u64 = 0xcbf2_9ce4_8422_2325;
+        const STEP: u64 = 0x0100_0000_01b3;
+        let hash = self.bytes.iter().fold(START, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(STEP));
+        format!("{hash:016x}")
     }
 
     pub fn family(self, family: Family) -> Self {
@@ -95,13 +109,23 @@ impl Rule {
 
     /// The target is one of this machine's own addresses.
     pub fn to_this_machine(self) -> Self {
-        const KIND_OF_ADDRESS: u32 = 3;
         const OF_TARGET: u32 = 2;
+        self.address_is_ours(OF_TARGET)
+    }
+
+    /// The source is one of this machine's own addresses.
+    pub fn from_this_machine(self) -> Self {
+        const OF_SOURCE: u32 = 1;
+        self.address_is_ours(OF_SOURCE)
+    }
+
+    fn address_is_ours(self, which: u32) -> Self {
+        const KIND_OF_ADDRESS: u32 = 3;
         const LOCAL: u32 = 2;
         self.expression("fib", |data| {
             put(data, 1, &Register(0).number());
             put(data, 2, &KIND_OF_ADDRESS.to_be_bytes());
-            put(data, 3, &OF_TARGET.to_be_bytes());
+            put(data, 3, &which.to_be_bytes());
         })
         // The kernel writes this one down in its own order of bytes.
         .compare(Register(0), true, &LOCAL.to_ne_bytes())
@@ -133,6 +157,15 @@ impl Rule {
         self.lookup(map, key, Some(value))
     }
 
+    /// Does what the map says of the key that is kept; goes on with the next rule if it says nothing.
+    pub fn decided_by(self, map: &str, key: Register) -> Self {
+        self.expression("lookup", |data| {
+            put_text(data, 1, map);
+            put(data, 2, &key.number());
+            put(data, 3, &VERDICT.to_be_bytes());
+        })
+    }
+
     /// Sends it to another address and port.
     pub fn send_to(self, family: Family, address: Register, port: Register) -> Self {
         const TARGET: u32 = 1;
@@ -149,12 +182,53 @@ impl Rule {
         self.expression("masq", |_| {})
     }
 
+    /// The same, by a port that nobody guesses and no other flow just took.
+    pub fn masquerade_at_random(self) -> Self {
+        const FULLY_RANDOM: u32 = 0x10;
+        self.expression("masq", |data| put(data, 1, &FULLY_RANDOM.to_be_bytes()))
+    }
+
     pub fn drop(self) -> Self {
         self.verdict(DROP, None)
     }
 
+    pub fn accept(self) -> Self {
+        self.verdict(ACCEPT, None)
+    }
+
+    /// Tells the sender that nobody is at this port.
+    pub fn refuse(self) -> Self {
+        const IN_EITHER_FAMILY: u32 = 2;
+        const PORT_UNREACHABLE: u8 = 1;
+        self.reject(IN_EITHER_FAMILY, PORT_UNREACHABLE)
+    }
+
+    /// The same in TCP's own way; only for packets of TCP.
+    pub fn reset(self) -> Self {
+        const BY_RESET: u32 = 1;
+        self.reject(BY_RESET, 0)
+    }
+
+    fn reject(self, how: u32, code: u8) -> Self {
+        self.expression("reject", |data| {
+            put(data, 1, &how.to_be_bytes());
+            put(data, 2, &[code]);
+        })
+    }
+
+    /// Goes on after the other chain with the next rule.
     pub fn jump(self, chain: &str) -> Self {
         self.verdict(JUMP, Some(chain))
+    }
+
+    /// Does not come back here from the other chain.
+    pub fn goto(self, chain: &str) -> Self {
+        self.verdict(GOTO, Some(chain))
+    }
+
+    /// Back to where this chain was jumped to from.
+    pub fn give_back(self) -> Self {
+        self.verdict(RETURN, None)
     }
 
     fn verdict(self, code: i32, chain: Option<&str>) -> Self {
@@ -174,14 +248,20 @@ impl Rule {
     fn range(self, offset: u32, length: u32, is: bool, address: &[u8], mask: &[u8]) -> Self {
         let masked: Vec<u8> = address.iter().zip(mask).map(|(byte, mask)| byte & mask).collect();
         self.payload(NETWORK, offset, length, Register(0))
-            .expression("bitwise", |data| {
-                put(data, 1, &Register(0).number());
-                put(data, 2, &Register(0).number());
-                put(data, 3, &length.to_be_bytes());
-                put_nested(data, 4, |value| put(value, 1, mask));
-                put_nested(data, 5, |value| put(value, 1, &vec![0; mask.len()]));
-            })
+            .bits(Register(0), mask, &vec![0; mask.len()])
             .compare(Register(0), is, &masked)
+    }
+
+    /// Keeps the bits that are set in `mask`, then turns those that are set in `turned`.
+    fn bits(self, at: Register, mask: &[u8], turned: &[u8]) -> Self {
+        let length = u32::try_from(mask.len()).unwrap_or(u32::MAX);
+        self.expression("bitwise", |data| {
+            put(data, 1, &at.number());
+            put(data, 2, &at.number());
+            put(data, 3, &length.to_be_bytes());
+            put_nested(data, 4, |value| put(value, 1, mask));
+            put_nested(data, 5, |value| put(value, 1, turned));
+        })
     }
 
     fn meta(self, key: u32, at: Register) -> Self {

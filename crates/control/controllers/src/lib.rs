@@ -3,6 +3,7 @@
 
 use kedge_engine::Engine;
 
+mod balancer;
 mod daemonset;
 mod deployment;
 mod endpoints;
@@ -12,6 +13,7 @@ mod replicas;
 mod revisions;
 mod statefulset;
 
+pub use balancer::Balancers;
 pub use daemonset::DaemonSets;
 pub use deployment::Deployments;
 pub use endpoints::{EndpointSliceMirrors, EndpointSlices, EndpointsOfServices};

@@ -1,0 +1,84 @@
+//! Flows that the kernel remembers and that go on to where a Service no longer is. TCP notices by itself; a UDP client would speak to
+//! nobody for as long as it speaks.
+
+use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
+
+use kedge_netlink::flow::{Flow, forget};
+use kedge_netlink::{Errno, NetlinkError, Socket};
+
+use crate::family::Family;
+use crate::wanted::{Door, PoolId, Wanted, Way};
+
+const UDP: u8 = 17;
+
+/// Doors for UDP, and who may answer there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Answers(HashMap<Door, BTreeSet<IpAddr>>);
+
+impl Answers {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// From now on those of this Service answer at its doors.
+    pub(crate) fn are(&mut self, wanted: &Wanted) {
+        for front in wanted.fronts.iter().filter(|front| front.door.protocol == UDP) {
+            let ids: Vec<PoolId> = match front.way {
+                Way::Inside(id) | Way::Outside(id) => vec![id],
+                Way::Near { wide, near } => vec![wide, near],
+            };
+            let pools = wanted.pools.iter().filter(|pool| ids.contains(&pool.id));
+            let answers = pools.flat_map(|pool| &pool.targets).map(|target| target.address).collect();
+            self.0.insert(front.door, answers);
+        }
+    }
+
+    /// Nobody does any more, unless it is said again.
+    pub(crate) fn were(&mut self, wanted: &Wanted) {
+        let doors = wanted.fronts.iter().map(|front| front.door).filter(|door| door.protocol == UDP);
+        self.0.extend(doors.map(|door| (door, BTreeSet::new())));
+    }
+
+    /// The flow came to one of the doors and is answered by somebody else. `ours` are the node's own addresses.
+    pub(crate) fn are_not_of(&self, flow: &Flow, ours: &BTreeSet<IpAddr>) -> bool {
+        if flow.protocol != UDP {
+            return false;
+        }
+        let at = |at| Door { family: Family::of(flow.to), at, protocol: UDP, port: flow.port };
+        let at_node = || self.0.get(&at(None)).filter(|_| ours.contains(&flow.to));
+        let answers = self.0.get(&at(Some(flow.to))).or_else(at_node);
+        answers.is_some_and(|answers| !answers.contains(&flow.answers))
+    }
+
+    /// Has the kernel forget all such flows; the next packet of each is judged anew.
+    pub(crate) fn enforce(&self, socket: &mut Socket) -> Result<(), NetlinkError> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let ours: BTreeSet<IpAddr> = match self.0.keys().any(|door| door.at.is_none()) {
+            true => Socket::route()?.addresses()?.into_iter().map(|held| held.address).collect(),
+            false => BTreeSet::new(),
+        };
+        for family in Family::BOTH {
+            if !self.0.keys().any(|door| door.family == family) {
+                continue;
+            }
+            let flows = match socket.flows(family.kernels()) {
+                Ok(flows) => flows,
+                // A kernel that does not tell forgets by itself after a while.
+                Err(NetlinkError::Refused { .. }) => continue,
+                Err(error) => return Err(error),
+            };
+            let stale = flows.iter().filter(|flow| self.are_not_of(flow, &ours));
+            // Each by itself: one that ended meanwhile is as good as forgotten.
+            for flow in stale {
+                match socket.tell(&mut [forget(flow)]) {
+                    Err(error) if !error.is(Errno::NOENT) => return Err(error),
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,114 @@
+//! The table in the kernel: read back, made whole, changed. Everything is done at once or not at all, so that there is never a moment
+//! without rules.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use kedge_netlink::nft::{Batch, Element};
+use kedge_netlink::{Errno, NetlinkError, Socket};
+
+use crate::elements::read_end;
+use crate::family::Family;
+use crate::layout::{Chain, Layout, Role};
+use crate::range::Range;
+use crate::table::Step;
+use crate::wanted::{PoolId, Target};
+
+pub(crate) struct Kernel {
+    socket: Socket,
+    table: String,
+    layout: Layout,
+    /// Those of the chains for endpoints that are there.
+    chains: BTreeSet<Chain>,
+}
+
+/// What the kernel has of our table.
+pub(crate) struct Found {
+    chains: BTreeSet<Chain>,
+    sets: Vec<(Role, Family, Vec<Element>)>,
+}
+
+impl Found {
+    /// Which endpoint has which slot.
+    pub(crate) fn slots(&self) -> HashMap<PoolId, Vec<Target>> {
+        let mut slots: HashMap<PoolId, BTreeMap<u32, Target>> = HashMap::new();
+        for (_, family, elements) in self.sets.iter().filter(|(role, _, _)| *role == Role::Ends) {
+            for (pool, slot, target) in elements.iter().filter_map(|element| read_end(*family, element)) {
+                slots.entry(pool).or_default().insert(slot, target);
+            }
+        }
+        slots.into_iter().map(|(pool, slots)| (pool, slots.into_values().collect())).collect()
+    }
+}
+
+impl Kernel {
+    pub(crate) fn open(table: &str, cluster: &[Range]) -> Result<Self, NetlinkError> {
+        let layout = Layout::new(cluster);
+        Ok(Self { socket: Socket::netfilter()?, table: table.to_owned(), layout, chains: BTreeSet::new() })
+    }
+
+    /// None if there is no table of ours, or one with other rules.
+    pub(crate) fn read(&mut self) -> Result<Option<Found>, NetlinkError> {
+        let chains = self.socket.chains(&self.table)?;
+        let sets = self.socket.sets(&self.table)?;
+        let Some(chains) = self.layout.compare(&chains, &sets) else { return Ok(None) };
+        let mut found = Found { chains: chains.into_iter().collect(), sets: Vec::new() };
+        for family in Family::BOTH {
+            for role in Role::ALL.into_iter().filter(|role| role.is_ours()) {
+                match self.socket.elements(&self.table, role.name(family)) {
+                    Ok(elements) => found.sets.push((role, family, elements)),
+                    // Somebody took it away just now.
+                    Err(error) if error.is(Errno::NOENT) => return Ok(None),
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(Some(found))
+    }
+
+    /// Makes the table what `whole` says, whatever it is now. Tells how many entries went and came, or none if all was made anew.
+    pub(crate) fn repair(
+        &mut self,
+        mut whole: Step,
+        found: Option<Found>,
+    ) -> Result<Option<(usize, usize)>, NetlinkError> {
+        let Some(found) = found else {
+            let mut batch = Batch::of(&self.table);
+            // Making it first lets removing it succeed in any case.
+            batch.table().without_table().table();
+            self.layout.write(&mut batch);
+            write_chains(whole.chains.iter().copied(), &mut batch);
+            whole.changes.write(&mut batch);
+            self.socket.apply(&mut batch)?;
+            self.chains = whole.chains;
+            return Ok(None);
+        };
+        self.chains = found.chains;
+        for (role, family, elements) in found.sets {
+            elements.into_iter().for_each(|element| whole.changes.is_there(role, family, element));
+        }
+        let count = whole.changes.count();
+        self.apply(whole)?;
+        Ok(Some(count))
+    }
+
+    /// Refused if the kernel has not what we think: then it must be read again.
+    pub(crate) fn apply(&mut self, step: Step) -> Result<(), NetlinkError> {
+        let mut batch = Batch::of(&self.table);
+        let new: Vec<Chain> = step.chains.difference(&self.chains).copied().collect();
+        write_chains(new.iter().copied(), &mut batch);
+        step.changes.write(&mut batch);
+        self.socket.apply(&mut batch)?;
+        self.chains.extend(new);
+        Ok(())
+    }
+
+    pub(crate) fn socket(&mut self) -> &mut Socket {
+        &mut self.socket
+    }
+}
+
+/// Each after the one that it leads to.
+fn write_chains(chains: impl Iterator<Item = Chain>, batch: &mut Batch) {
+    let (last, first): (Vec<Chain>, Vec<Chain>) = chains.partition(|chain| chain.next().is_some());
+    first.iter().chain(&last).for_each(|chain| chain.write(batch));
+}

@@ -1,0 +1,313 @@
+//! The shape of our table: sets, chains and rules. No rule names a Service; Services and endpoints are entries of maps, so neither a
+//! packet nor a change costs more where there are more of them.
+//!
+//! ```text
+//! arriving, from-here ─→ services4 ─┬→ guard4 (ranges that may call)
+//!   door ──doors4/nodes4──→ wide4 (hides the caller) or near4 (keeps him)
+//!   door ──front4/node4──→ pool ──way4──→ to4-10: one of ten slots ──ends4──→ endpoint
+//! leaving: hides the callers that were marked, and those who called themselves
+//! ```
+
+mod spread;
+
+use kedge_netlink::nft::{Batch, Column, Hook, Register, Rule, SeenChain, SeenSet, Set, Work};
+
+pub(crate) use self::spread::Chain;
+use crate::family::{Family, octets};
+use crate::range::Range;
+
+/// Where nobody is, and where somebody is but not for this caller.
+pub(crate) const REFUSE: &str = "refuse";
+pub(crate) const DISCARD: &str = "discard";
+
+/// The bit by which Kubernetes has always marked packets whose sender is to be hidden.
+const HIDE: u32 = 0x4000;
+const TCP: u8 = 6;
+
+/// Before hostPorts, which stand at the usual places of -100 and 100: a Service's own address is nobody's port.
+const TARGETS: i32 = -105;
+const SOURCES: i32 = 95;
+
+/// As many clients are remembered for each family.
+const MOST_STAYING: u32 = 1 << 18;
+
+/// What a set of ours is for; there is one for each family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Role {
+    /// Every address that a Service has in the cluster.
+    Addresses,
+    /// Doors at an address that let only some in, and whom.
+    Guarded,
+    Allowed,
+    /// Doors for calls from outside, to what is done about them.
+    Doors,
+    /// Doors to pools: for most, and for calls that must stay on the node.
+    Front,
+    Far,
+    /// The same three for doors at every address of the node.
+    Nodes,
+    Node,
+    FarNode,
+    /// Pools to the chain that chooses an endpoint.
+    Way,
+    /// A slot of a pool to an endpoint.
+    Ends,
+    /// Endpoints that clients may stay with.
+    Alive,
+    /// Who stays where; written by rules.
+    Stay,
+    /// Addresses beside themselves: who calls himself is in it.
+    Itself,
+}
+
+impl Role {
+    pub(crate) const ALL: [Role; 14] = [
+        Role::Addresses,
+        Role::Guarded,
+        Role::Allowed,
+        Role::Doors,
+        Role::Front,
+        Role::Far,
+        Role::Nodes,
+        Role::Node,
+        Role::FarNode,
+        Role::Way,
+        Role::Ends,
+        Role::Alive,
+        Role::Stay,
+        Role::Itself,
+    ];
+
+    /// Whether its entries are ours to say.
+    pub(crate) fn is_ours(self) -> bool {
+        self != Role::Stay
+    }
+
+    pub(crate) fn name(self, family: Family) -> &'static str {
+        let [v4, v6] = match self {
+            Role::Addresses => ["addresses4", "addresses6"],
+            Role::Guarded => ["guarded4", "guarded6"],
+            Role::Allowed => ["allowed4", "allowed6"],
+            Role::Doors => ["doors4", "doors6"],
+            Role::Front => ["front4", "front6"],
+            Role::Far => ["far4", "far6"],
+            Role::Nodes => ["nodes4", "nodes6"],
+            Role::Node => ["node4", "node6"],
+            Role::FarNode => ["farnode4", "farnode6"],
+            Role::Way => ["way4", "way6"],
+            Role::Ends => ["ends4", "ends6"],
+            Role::Alive => ["alive4", "alive6"],
+            Role::Stay => ["stay4", "stay6"],
+            Role::Itself => ["self4", "self6"],
+        };
+        if family == Family::V4 { v4 } else { v6 }
+    }
+
+    fn set(self, family: Family) -> Set {
+        use Column::{Port, Protocol, V4, V6, Word};
+        let address = if family == Family::V4 { V4 } else { V6 };
+        let door = [address, Protocol, Port];
+        let node = [Protocol, Port];
+        let pool = [address, Word];
+        let target = [address, Port];
+        let of = |keys: &[Column]| Set::of(self.name(family), keys);
+        match self {
+            Role::Addresses => of(&[address]),
+            Role::Guarded => of(&door),
+            Role::Allowed => of(&[address, Protocol, Port, address]).with_ranges(),
+            Role::Doors => of(&door).to_verdicts(),
+            Role::Front | Role::Far => of(&door).to(&pool),
+            Role::Nodes => of(&node).to_verdicts(),
+            Role::Node | Role::FarNode => of(&node).to(&pool),
+            Role::Way => of(&pool).to_verdicts(),
+            Role::Ends => of(&[Word, address, Word]).to(&target),
+            Role::Alive => of(&[address, Word, address, Port]),
+            Role::Stay => of(&[address, address, Word]).to(&target).written_by_rules(MOST_STAYING),
+            Role::Itself => of(&[address, address]),
+        }
+    }
+}
+
+/// Chains that doors lead to.
+pub(crate) fn wide(family: Family) -> &'static str {
+    if family == Family::V4 { "wide4" } else { "wide6" }
+}
+
+pub(crate) fn near(family: Family) -> &'static str {
+    if family == Family::V4 { "near4" } else { "near6" }
+}
+
+/// One chain as it must be.
+struct Fixed {
+    name: &'static str,
+    hook: Option<(Work, Hook, i32)>,
+    rules: Vec<Rule>,
+}
+
+/// All that does not depend on Services.
+pub(crate) struct Layout {
+    sets: Vec<Set>,
+    chains: Vec<Fixed>,
+}
+
+impl Layout {
+    /// `cluster` is where pods are: they are seen as who they are.
+    pub(crate) fn new(cluster: &[Range]) -> Self {
+        let sets = Family::BOTH.iter().flat_map(|family| Role::ALL.map(|role| role.set(*family))).collect();
+        // Each after those that it leads to.
+        let mut chains = vec![
+            fixed(REFUSE, vec![Rule::new().protocol(TCP).reset(), Rule::new().refuse()]),
+            fixed(DISCARD, vec![Rule::new().drop()]),
+        ];
+        chains.extend(Family::BOTH.into_iter().flat_map(|family| of_family(family, cluster)));
+        let to_services = || {
+            let jump = |family: Family| Rule::new().family(family.kernels()).jump(services(family));
+            Family::BOTH.map(jump).to_vec()
+        };
+        let at = |name, hook, priority, rules| Fixed {
+            name,
+            hook: Some((Work::Translate, hook, priority)),
+            rules,
+        };
+        chains.push(at("arriving", Hook::Arriving, TARGETS, to_services()));
+        chains.push(at("from-here", Hook::FromHere, TARGETS, to_services()));
+        chains.push(at("leaving", Hook::Leaving, SOURCES, leaving()));
+        Self { sets, chains }
+    }
+
+    /// Makes everything that is not there; what is there by these names must not be.
+    pub(crate) fn write(&self, batch: &mut Batch) {
+        for set in &self.sets {
+            batch.make(set);
+        }
+        for chain in &self.chains {
+            match chain.hook {
+                Some((work, hook, priority)) => batch.chain_at(chain.name, work, hook, priority),
+                None => batch.chain(chain.name),
+            };
+            for rule in &chain.rules {
+                batch.rule(chain.name, rule);
+            }
+        }
+    }
+
+    /// Whether the kernel has just this, and which chains for endpoints besides. None where something differs.
+    pub(crate) fn compare(&self, chains: &[SeenChain], sets: &[SeenSet]) -> Option<Vec<Chain>> {
+        let has_sets = self.sets.iter().all(|set| sets.iter().any(|seen| seen.is_like(set)));
+        if !has_sets || sets.len() != self.sets.len() {
+            return None;
+        }
+        let has = |chain: &&Fixed| chains.iter().any(|seen| chain.is(seen));
+        if self.chains.iter().filter(has).count() != self.chains.len() {
+            return None;
+        }
+        let others = chains.iter().filter(|seen| self.chains.iter().all(|chain| chain.name != seen.name));
+        others.map(Chain::read).collect()
+    }
+}
+
+impl Fixed {
+    fn is(&self, seen: &SeenChain) -> bool {
+        let hook = self.hook.map(|(_, hook, priority)| (hook as u32, priority));
+        seen.name == self.name && seen.hook == hook && signed(&self.rules, seen)
+    }
+}
+
+/// Whether these are the rules that the kernel has.
+fn signed(rules: &[Rule], seen: &SeenChain) -> bool {
+    rules.iter().map(|rule| Some(rule.signature())).eq(seen.rules.iter().cloned())
+}
+
+fn fixed(name: &'static str, rules: Vec<Rule>) -> Fixed {
+    Fixed { name, hook: None, rules }
+}
+
+fn services(family: Family) -> &'static str {
+    if family == Family::V4 { "services4" } else { "services6" }
+}
+
+fn of_family(family: Family, cluster: &[Range]) -> Vec<Fixed> {
+    let [guard, inner] = match family {
+        Family::V4 => ["guard4", "inner4"],
+        Family::V6 => ["guard6", "inner6"],
+    };
+    let name = |role: Role| role.name(family);
+    let cluster: Vec<&Range> = cluster.iter().filter(|range| range.family() == family).collect();
+    let (first, end) = (Register(0), Register(words(family) + 2));
+    let door = || door(Rule::new(), family, first);
+    let by_node = || node_door(Rule::new(), first);
+    let led = |role: Role| match role {
+        Role::Front | Role::Far => {
+            door().translated_by(name(role), first, first).decided_by(name(Role::Way), first)
+        }
+        _ => by_node().translated_by(name(role), first, first).decided_by(name(Role::Way), first),
+    };
+    let to_pools = || vec![led(Role::Front), led(Role::Node)];
+
+    let caller = door().keep_source(family.kernels(), end);
+    let guarded = vec![caller.known_to(name(Role::Allowed), first).give_back(), Rule::new().drop()];
+    let hidden = [vec![Rule::new().mark(HIDE)], to_pools()].concat();
+    let mut kept: Vec<Rule> = Vec::new();
+    kept.extend(cluster.iter().map(|range| from(Rule::new(), range, true).goto(inner)));
+    kept.push(Rule::new().from_this_machine().goto(wide(family)));
+    kept.extend([led(Role::Far), led(Role::FarNode)]);
+
+    let stranger = cluster.iter().fold(Rule::new(), |rule, range| from(rule, range, false));
+    let stranger = crate::layout::door(stranger, family, first);
+    let target = Rule::new().keep_target(family.kernels(), first);
+    let services_rules = vec![
+        door().known_to(name(Role::Guarded), first).jump(guard),
+        door().decided_by(name(Role::Doors), first),
+        // Others than pods do not know the way back to us, or would answer by another one.
+        stranger.translated_by(name(Role::Front), first, first).mark(HIDE),
+        led(Role::Front),
+        // An address of a Service is nobody's: without an answer calls would wander off to wherever strangers are.
+        target.known_to(name(Role::Addresses), first).goto(REFUSE),
+        node_door(Rule::new().to_this_machine(), first).decided_by(name(Role::Nodes), first),
+    ];
+    vec![
+        fixed(guard, guarded),
+        fixed(inner, to_pools()),
+        fixed(wide(family), hidden),
+        fixed(near(family), kept),
+        fixed(services(family), services_rules),
+    ]
+}
+
+fn leaving() -> Vec<Rule> {
+    // What stays on this machine is answered by it.
+    let mut rules = vec![Rule::new().leaves_by("lo").accept()];
+    rules.push(Rule::new().is_marked(HIDE).unmark(HIDE).masquerade_at_random());
+    for family in Family::BOTH {
+        let pair = Rule::new().family(family.kernels()).was_sent_elsewhere();
+        let pair = pair.keep_source(family.kernels(), Register(0));
+        let pair = pair.keep_target(family.kernels(), Register(words(family)));
+        rules.push(pair.known_to(Role::Itself.name(family), Register(0)).masquerade_at_random());
+    }
+    rules
+}
+
+/// An address takes so many.
+fn words(family: Family) -> u32 {
+    if family == Family::V4 { 1 } else { 4 }
+}
+
+/// Keeps the door that a packet is at.
+fn door(rule: Rule, family: Family, at: Register) -> Rule {
+    let Register(start) = at;
+    let protocol = start + words(family);
+    let rule = rule.keep_target(family.kernels(), at).keep_protocol(Register(protocol));
+    rule.keep_target_port(Register(protocol + 1))
+}
+
+fn node_door(rule: Rule, at: Register) -> Rule {
+    let Register(start) = at;
+    rule.keep_protocol(at).keep_target_port(Register(start + 1))
+}
+
+fn from(rule: Rule, range: &Range, is: bool) -> Rule {
+    rule.from(range.family().kernels(), is, &octets(range.first()), &range.mask())
+}
+
+#[cfg(test)]
+mod tests;

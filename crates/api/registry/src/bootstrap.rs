@@ -7,7 +7,7 @@ mod roles;
 
 use kedge_kinds::Status;
 use kedge_kinds::check::{Mode, check};
-use kedge_store::{Draft, Expect, StoreError, Txn};
+use kedge_store::{Draft, Expect, Snapshot, StoreError, Txn};
 use serde_json::Value;
 
 use crate::encode::encode;
@@ -28,7 +28,12 @@ pub(crate) async fn run(registry: &Registry) -> Result<(), Status> {
         {
             let key = place(registry, &object)?;
             match snapshot.get(&key) {
-                None => missing.push((key, Expect::Absent, prepared(registry, object)?)),
+                None => {
+                    let object = prepared(registry, object)?;
+                    if is_possible(registry, &snapshot, &object) {
+                        missing.push((key, Expect::Absent, object));
+                    }
+                }
                 Some(entry) => {
                     let mut live = parse(entry)?;
                     if moved(&mut live, &object) {
@@ -59,6 +64,18 @@ pub(crate) async fn run(registry: &Registry) -> Result<(), Status> {
             return Ok(());
         }
     }
+}
+
+/// A user's Service may have had the address of the cluster's DNS before there was one. It keeps it.
+fn is_possible(registry: &Registry, snapshot: &Snapshot, object: &Value) -> bool {
+    if object::meta_text(object, "name") != "kube-dns" {
+        return true;
+    }
+    let taken = registry.inner().allocator.allocate(snapshot, None, &mut object.clone(), Txn::new()).err();
+    if let Some(taken) = &taken {
+        tracing::warn!("the cluster's DNS has no Service kube-system/kube-dns: {taken}");
+    }
+    taken.is_none()
 }
 
 /// Where the server itself is reached follows its address; everything else is the user's once it is there.

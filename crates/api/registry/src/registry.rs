@@ -34,6 +34,8 @@ pub struct Options {
     pub cluster_domain: String,
     /// Where the API server itself can be reached: what `default/kubernetes` leads to.
     pub api_address: Option<(IpAddr, u16)>,
+    /// Makes the Service of the cluster's DNS: nodes answer at its address.
+    pub dns_service: bool,
     /// Gives each namespace its default ServiceAccount.
     pub namespace_worker: bool,
     /// Gives pods a volume with their account's token; somebody must publish the authority's certificate then.
@@ -57,6 +59,7 @@ impl Default for Options {
             node_ports: 30000..=32767,
             cluster_domain: "cluster.local".to_owned(),
             api_address: None,
+            dns_service: false,
             namespace_worker: true,
             mount_tokens: false,
             measures: false,

@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 use crate::registry::Options;
 use crate::services::Range;
 
+/// Which of the Services' addresses the cluster's DNS has.
+const DNS: u8 = 10;
+
 pub(super) fn objects(options: &Options, now: &str) -> Vec<Value> {
     let mut all: Vec<Value> =
         ["default", "kube-system", "kube-public", "kube-node-lease"].map(namespace).into();
@@ -33,6 +36,9 @@ pub(super) fn objects(options: &Options, now: &str) -> Vec<Value> {
                 "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": port}],
             },
         }));
+    }
+    if options.dns_service {
+        all.extend(dns(&ranges));
     }
     if let Some((address, port)) = options.api_address {
         let ports = json!([{"name": "https", "port": port, "protocol": "TCP"}]);
@@ -73,6 +79,32 @@ pub(super) fn objects(options: &Options, now: &str) -> Vec<Value> {
         }));
     }
     all
+}
+
+/// Whoever looks for the cluster's DNS finds it where others have it. No proxy carries it: every node has its address.
+pub(super) fn dns(ranges: &[Range]) -> Option<Value> {
+    let addresses: Option<Vec<String>> =
+        ranges.iter().map(|range| range.nth(DNS).map(|address| address.to_string())).collect();
+    let addresses = addresses.filter(|addresses| !addresses.is_empty())?;
+    let policy = if addresses.len() > 1 { "PreferDualStack" } else { "SingleStack" };
+    Some(json!({
+        "kind": "Service", "apiVersion": "v1",
+        "metadata": {
+            "name": "kube-dns", "namespace": "kube-system",
+            "labels": {
+                "k8s-app": "kube-dns", "kubernetes.io/cluster-service": "true", "kubernetes.io/name": "KubeDNS",
+                "service.kubernetes.io/service-proxy-name": "kedge-dns",
+            },
+        },
+        "spec": {
+            "type": "ClusterIP", "clusterIP": addresses[0], "clusterIPs": addresses, "ipFamilyPolicy": policy,
+            "ipFamilies": ranges.iter().map(|range| range.family().name()).collect::<Vec<_>>(), "sessionAffinity": "None",
+            "ports": [
+                {"name": "dns", "protocol": "UDP", "port": 53, "targetPort": 53},
+                {"name": "dns-tcp", "protocol": "TCP", "port": 53, "targetPort": 53},
+            ],
+        },
+    }))
 }
 
 fn namespace(name: &str) -> Value {

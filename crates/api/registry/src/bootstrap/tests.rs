@@ -10,8 +10,8 @@ async fn every_cluster_starts_with_the_same() {
     let api = api().await;
     let count = async |resource: &str| api.names(resource, "", ListQuery::default()).await.unwrap().len();
     let roles = "rbac.authorization.k8s.io/v1";
-    assert_eq!(count(&format!("{roles}/clusterroles")).await, 70);
-    assert_eq!(count(&format!("{roles}/clusterrolebindings")).await, 51);
+    assert_eq!(count(&format!("{roles}/clusterroles")).await, 71);
+    assert_eq!(count(&format!("{roles}/clusterrolebindings")).await, 52);
     assert_eq!(count(&format!("{roles}/roles")).await, 7);
     assert_eq!(count(&format!("{roles}/rolebindings")).await, 7);
     assert_eq!(count("scheduling.k8s.io/v1/priorityclasses").await, 2);
@@ -73,4 +73,28 @@ async fn the_servers_own_address_follows_it() {
         let endpoints = api.get("endpoints", "default", "kubernetes").await.unwrap();
         assert_eq!(endpoints["subsets"][0]["addresses"][0]["ip"], address);
     }
+}
+
+#[tokio::test]
+async fn the_clusters_dns_has_the_tenth_address_unless_somebody_else_has_it() {
+    let api = api().await;
+    let start = async || {
+        let options = Options { namespace_worker: false, dns_service: true, ..Options::default() };
+        Registry::start(api.registry.store().clone(), api.clock.clone(), options).await.unwrap();
+    };
+    let taken = serde_json::json!({
+        "metadata": {"name": "mine", "namespace": "default"},
+        "spec": {"clusterIP": "10.96.0.10", "ports": [{"port": 53}]},
+    });
+    api.create("services", "default", taken).await.unwrap();
+    start().await;
+    assert!(api.get("services", "kube-system", "kube-dns").await.is_err());
+    api.delete("services", "default", "mine").await.unwrap();
+    start().await;
+    let service = api.get("services", "kube-system", "kube-dns").await.unwrap();
+    assert_eq!(service["spec"]["clusterIP"], "10.96.0.10");
+    assert_eq!(service["metadata"]["labels"]["service.kubernetes.io/service-proxy-name"], "kedge-dns");
+    let revision = api.registry.store().revision();
+    start().await;
+    assert_eq!(api.registry.store().revision(), revision, "it is made once");
 }

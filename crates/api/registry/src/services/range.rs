@@ -62,6 +62,11 @@ impl Range {
         self.address(1)
     }
 
+    /// One of those that Services can have, counted from the first; nothing, if there are not so many.
+    pub(crate) fn nth(&self, at: u8) -> Option<IpAddr> {
+        (1..=self.usable()).contains(&u128::from(at)).then(|| self.address(at.into()))
+    }
+
     pub(crate) fn contains(&self, address: IpAddr) -> bool {
         let (number, family) = match address {
             IpAddr::V4(address) => (u128::from(u32::from(address)), Family::V4),

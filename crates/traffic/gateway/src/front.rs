@@ -1,0 +1,293 @@
+//! Where clients come in: the ports, and the workers among which connections are shared out. A worker is one thread with its own
+//! connections to the endpoints; workers share nothing but the table of routes.
+
+use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use rustls::server::ResolvesServerCert;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio_rustls::TlsAcceptor;
+
+use crate::certificates::{Chooser, provider};
+use crate::routes::Routes;
+use crate::serve::{Came, Desk};
+use crate::stall::Stall;
+use crate::upstream::Pool;
+
+const BACKLOG: i32 = 1024;
+/// What waits at endpoints for so long without a request is closed.
+const SWEEP: Duration = Duration::from_secs(20);
+const LONGEST_HEAD: usize = 64 * 1024;
+/// What one client of HTTP/2 may keep us holding: so many answers, so much of each.
+const STREAMS: u32 = 128;
+const SENDING: usize = 32 * 1024;
+
+#[derive(Clone)]
+pub struct Settings {
+    pub http: Option<SocketAddr>,
+    pub https: Option<SocketAddr>,
+    /// Shown where no Ingress has a certificate.
+    pub certificate: Arc<dyn ResolvesServerCert>,
+    pub workers: usize,
+    pub most_connections: usize,
+    /// How long a client may take for the head of its next request.
+    pub head_time: Duration,
+    /// How long an endpoint may take to begin its answer, and either side to send or take the next piece.
+    pub patience: Duration,
+}
+
+impl Settings {
+    pub fn new(certificate: Arc<dyn ResolvesServerCert>) -> Self {
+        Self {
+            http: None,
+            https: None,
+            certificate,
+            workers: std::thread::available_parallelism().map_or(1, usize::from),
+            most_connections: 16 * 1024,
+            head_time: Duration::from_secs(60),
+            patience: Duration::from_secs(60),
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("cannot listen on {at}")]
+    Listen { at: SocketAddr, source: io::Error },
+    #[error("cannot serve HTTPS")]
+    Tls(#[from] rustls::Error),
+    #[error("cannot start a worker")]
+    Worker(#[source] io::Error),
+}
+
+/// Open ports. Nobody is served before `serve` runs.
+pub struct Front {
+    doors: Vec<Door>,
+    routes: Arc<ArcSwap<Routes>>,
+    settings: Settings,
+    /// Ports that could not be had.
+    pub refused: Vec<OpenError>,
+}
+
+struct Door {
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+}
+
+struct Guest {
+    stream: std::net::TcpStream,
+    from: SocketAddr,
+    tls: Option<TlsAcceptor>,
+    _room: OwnedSemaphorePermit,
+}
+
+impl Front {
+    /// Opens the ports; needs a running tokio runtime.
+    pub fn open(settings: Settings, routes: Arc<ArcSwap<Routes>>) -> Result<Self, OpenError> {
+        let tls = acceptor(settings.certificate.clone(), routes.clone())?;
+        let mut front = Self { doors: Vec::new(), routes, settings, refused: Vec::new() };
+        let (http, https) = (front.settings.http, front.settings.https);
+        for (at, tls) in [(http, None), (https, Some(tls))] {
+            let Some(at) = at else { continue };
+            match listen(at) {
+                Ok(listener) => {
+                    let other = other_family(at, &listener);
+                    front.doors.push(Door { listener, tls: tls.clone() });
+                    // A machine without the sixth version has one family only.
+                    let other = other.and_then(|at| listen(at).ok());
+                    front.doors.extend(other.map(|listener| Door { listener, tls }));
+                }
+                Err(source) => front.refused.push(OpenError::Listen { at, source }),
+            }
+        }
+        Ok(front)
+    }
+
+    /// Where plain HTTP is served.
+    pub fn http(&self) -> Option<SocketAddr> {
+        self.door(|door| door.tls.is_none())
+    }
+
+    pub fn https(&self) -> Option<SocketAddr> {
+        self.door(|door| door.tls.is_some())
+    }
+
+    fn door(&self, is_meant: impl Fn(&Door) -> bool) -> Option<SocketAddr> {
+        let door = self.doors.iter().find(|door| is_meant(door))?;
+        door.listener.local_addr().ok()
+    }
+
+    /// Serves until it is dropped.
+    pub async fn serve(self) -> Result<(), OpenError> {
+        let started = (0..self.settings.workers.max(1)).map(|number| Worker::start(number, &self));
+        let workers: Vec<Worker> = started.collect::<Result<_, _>>()?;
+        let workers: Arc<[Worker]> = workers.into();
+        let room = Arc::new(Semaphore::new(self.settings.most_connections));
+        let accepting = self.doors.into_iter().map(|door| accept(door, workers.clone(), room.clone()));
+        futures::future::join_all(accepting).await;
+        Ok(())
+    }
+}
+
+fn acceptor(
+    own: Arc<dyn ResolvesServerCert>,
+    routes: Arc<ArcSwap<Routes>>,
+) -> Result<TlsAcceptor, OpenError> {
+    let mut config = rustls::ServerConfig::builder_with_provider(Arc::new(provider()))
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(Chooser { routes, own }));
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// Where all of one family are listened to, all of the other are too, at the same port.
+fn other_family(asked: SocketAddr, listener: &TcpListener) -> Option<SocketAddr> {
+    let port = listener.local_addr().ok()?.port();
+    let is_all = asked.is_ipv4() && asked.ip().is_unspecified();
+    is_all.then_some(SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port))
+}
+
+fn listen(at: SocketAddr) -> io::Result<TcpListener> {
+    let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    // Connections of a gateway that ended a moment ago are no reason to wait. A port that is listened to is not shared.
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    if at.is_ipv6() {
+        sockopt::set_ipv6_v6only(&socket, true)?;
+    }
+    rustix::net::bind(&socket, &at)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    TcpListener::from_std(std::net::TcpListener::from(socket))
+}
+
+async fn accept(door: Door, workers: Arc<[Worker]>, room: Arc<Semaphore>) {
+    loop {
+        let Ok(_room) = room.clone().acquire_owned().await else { return };
+        let accepted = door.listener.accept().await.and_then(|(stream, from)| Ok((stream.into_std()?, from)));
+        let (stream, from) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // A client that left again is nothing; too many open files end by themselves, if at all.
+                tracing::debug!("a connection could not be taken: {error}");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                continue;
+            }
+        };
+        let guest = Guest { stream, from, tls: door.tls.clone(), _room };
+        if let Some(least) = workers.iter().min_by_key(|worker| worker.guests.load(Ordering::Relaxed)) {
+            least.take(guest);
+        }
+    }
+}
+
+struct Worker {
+    door: mpsc::UnboundedSender<Guest>,
+    guests: Arc<AtomicUsize>,
+}
+
+impl Worker {
+    fn start(number: usize, front: &Front) -> Result<Self, OpenError> {
+        let (door, mut coming) = mpsc::unbounded_channel::<Guest>();
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(OpenError::Worker)?;
+        let guests = Arc::new(AtomicUsize::new(0));
+        let settings = &front.settings;
+        let pool = Arc::new(Pool::default());
+        let desk = Desk { routes: front.routes.clone(), pool: pool.clone(), patience: settings.patience };
+        let host = Arc::new(Host { desk, http: http(settings.head_time), patience: settings.patience });
+        let counted = guests.clone();
+        let work = async move {
+            tokio::spawn(async move {
+                loop {
+                    tokio::time::sleep(SWEEP).await;
+                    pool.sweep();
+                }
+            });
+            while let Some(guest) = coming.recv().await {
+                let (host, counted) = (host.clone(), counted.clone());
+                tokio::spawn(async move {
+                    host.welcome(guest).await;
+                    counted.fetch_sub(1, Ordering::Relaxed);
+                });
+            }
+        };
+        std::thread::Builder::new()
+            .name(format!("gateway-{number}"))
+            .spawn(move || runtime.block_on(work))
+            .map_err(OpenError::Worker)?;
+        Ok(Self { door, guests })
+    }
+
+    fn take(&self, guest: Guest) {
+        self.guests.fetch_add(1, Ordering::Relaxed);
+        if self.door.send(guest).is_err() {
+            self.guests.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+fn http(head_time: Duration) -> auto::Builder<TokioExecutor> {
+    let mut http = auto::Builder::new(TokioExecutor::new());
+    http.http1()
+        .timer(TokioTimer::new())
+        // Between requests too: who has nothing to ask makes room for others.
+        .header_read_timeout(head_time)
+        .max_buf_size(LONGEST_HEAD);
+    http.http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS)
+        .max_send_buf_size(SENDING)
+        .max_header_list_size(u32::try_from(LONGEST_HEAD).unwrap_or(u32::MAX))
+        .keep_alive_interval(head_time)
+        .keep_alive_timeout(Duration::from_secs(20));
+    http
+}
+
+/// Serves the connections of one worker.
+struct Host {
+    desk: Desk,
+    http: auto::Builder<TokioExecutor>,
+    patience: Duration,
+}
+
+impl Host {
+    async fn welcome(self: Arc<Self>, guest: Guest) {
+        let Ok(stream) = TcpStream::from_std(guest.stream) else { return };
+        let _told = stream.set_nodelay(true);
+        let _kept = sockopt::set_socket_keepalive(&stream, true);
+        let stream = Stall::new(stream, self.patience);
+        let came = Came { from: guest.from.ip().to_canonical(), is_secure: guest.tls.is_some() };
+        match guest.tls {
+            None => self.serve(stream, came).await,
+            Some(tls) => {
+                let shaking = tokio::time::timeout(self.patience, tls.accept(stream)).await;
+                if let Ok(Ok(stream)) = shaking {
+                    self.serve(stream, came).await;
+                }
+            }
+        }
+    }
+
+    async fn serve<S>(self: &Arc<Self>, stream: S, came: Came)
+    where
+        S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+    {
+        let service = service_fn(|request| {
+            let host = self.clone();
+            async move { Ok::<_, std::convert::Infallible>(host.desk.answer(request, came).await) }
+        });
+        // How a client's connection ends is the client's business.
+        let _ended = self.http.serve_connection_with_upgrades(TokioIo::new(stream), service).await;
+    }
+}

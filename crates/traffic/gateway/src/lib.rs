@@ -1,0 +1,80 @@
+//! The gateway: an HTTP(S) reverse proxy on every server node, for Ingresses and DNSRecords. Compiles objects to a table of routes
+//! (pure), then serves the table. Knows no name server and no kernel rule; requests go straight to pods.
+
+mod body;
+mod certificates;
+mod claims;
+mod class;
+mod control;
+mod front;
+mod headers;
+mod hosts_file;
+mod keep;
+mod names;
+mod own;
+mod page;
+mod record;
+mod routes;
+mod secret;
+mod serve;
+mod stall;
+mod upstream;
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use kedge_client::{Client, World};
+use kedge_clock::Clock;
+
+pub use class::{CLASS, CONTROLLER};
+pub use control::join;
+pub use front::{Front, OpenError, Settings};
+pub use hosts_file::{HostsError, HostsFile};
+pub use keep::keep;
+pub use names::{Names, follow};
+pub use own::Own;
+pub use record::DnsRecord;
+pub use routes::Routes;
+pub use secret::TlsSecret;
+
+/// The kinds that this crate brings.
+pub const MANIFESTS: &[&str] = &[include_str!("../manifests/dnsrecords.yaml")];
+
+/// Serves the cluster's Ingresses and DNSRecords at the ports that can be had, until the task is ended. `node` is what this machine
+/// is called in the cluster, and `own.http` and `own.https` are found out here.
+pub async fn run(settings: Settings, own: Own, world: World, client: Client, clock: Clock) {
+    let routes = Arc::new(ArcSwap::from_pointee(Routes::default()));
+    let front = match Front::open(settings, routes.clone()) {
+        Ok(front) => front,
+        Err(error) => {
+            tracing::error!("there is no gateway on this server: {error}");
+            return;
+        }
+    };
+    for refused in &front.refused {
+        let cause = std::error::Error::source(refused).map(ToString::to_string).unwrap_or_default();
+        tracing::warn!(
+            "the gateway: {refused}: {cause}; choose another with --gateway-http or --gateway-https, or --no-gateway"
+        );
+    }
+    let own = Own { http: front.http(), https: front.https(), ..own };
+    let shown =
+        |at: Option<std::net::SocketAddr>| at.map_or_else(|| "nowhere".to_owned(), |at| at.to_string());
+    tracing::info!("the gateway serves HTTP at {} and HTTPS at {}", shown(own.http), shown(own.https));
+    let keeping = async {
+        let served = async {
+            if let Err(error) = front.serve().await {
+                tracing::error!("the gateway does not serve: {error}");
+            }
+            std::future::pending::<()>().await;
+        };
+        // Whoever comes before the first table is made waits rather than being told that nothing is there.
+        Routes::watch(&world);
+        world.ready().await;
+        if let Ok(first) = Routes::of(&world, None) {
+            routes.store(Arc::new(first));
+        }
+        tokio::join!(served, keep(world.clone(), clock.clone(), routes.clone()));
+    };
+    tokio::join!(keeping, own::keep(own, world.clone(), client, clock.clone()));
+}

@@ -1,0 +1,204 @@
+//! The objects by which others find the gateway: its class, its Service and, for each server, where it is reached. Writes what is
+//! missing or different and leaves alone what people set.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::networking::v1::IngressClass;
+use kedge_client::{Client, Key, Seen, World, apply};
+use kedge_clock::Clock;
+use kedge_facts::Node;
+use kube::api::{ListParams, PostParams};
+use kube::{Api, ResourceExt};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use crate::class::{CLASS, CONTROLLER, DEFAULT, is_default};
+
+pub(crate) const NAMESPACE: &str = "kube-system";
+pub(crate) const SERVICE: &str = "kedge-gateway";
+const RETRY: Duration = Duration::from_secs(1);
+const LONGEST_RETRY: Duration = Duration::from_secs(30);
+
+/// Where the gateway of this server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Own {
+    /// What this machine is called in the cluster.
+    pub node: String,
+    pub http: Option<SocketAddr>,
+    pub https: Option<SocketAddr>,
+    /// Where this machine is reached, for as long as no Node says so.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// Makes them and keeps them up to date. Never ends.
+pub(crate) async fn keep(own: Own, world: World, client: Client, clock: Clock) {
+    world.watch::<Node>();
+    let changed = Arc::new(Notify::new());
+    let listener = {
+        let (changed, name) = (changed.clone(), own.node.clone());
+        Arc::new(move |seen: &Seen<'_>| {
+            if seen.is::<Node>() && seen.key.name == name {
+                changed.notify_one();
+            }
+        })
+    };
+    world.listen(&listener);
+    world.ready().await;
+    until_done(&clock, "the class of the gateway", || class(&client)).await;
+    until_done(&clock, "the Service of the gateway", || apply(&client, service())).await;
+    let mut written = None;
+    loop {
+        let node = world.get::<Node>(&Key::new("", own.node.clone())).ok().flatten();
+        let slices = own.slices(node.as_deref());
+        if written.as_ref() != Some(&slices) {
+            for slice in &slices {
+                until_done(&clock, "where the gateway is reached", || apply(&client, slice.clone())).await;
+            }
+            written = Some(slices);
+        }
+        changed.notified().await;
+    }
+}
+
+async fn until_done<D: Future<Output = Result<(), kube::Error>>>(
+    clock: &Clock,
+    what: &str,
+    mut attempt: impl FnMut() -> D,
+) {
+    let mut wait = RETRY;
+    while let Err(error) = attempt().await {
+        tracing::warn!("cannot write {what} yet: {error}");
+        clock.sleep(wait).await;
+        wait = (wait * 2).min(LONGEST_RETRY);
+    }
+}
+
+/// Made once; whether it is the default is people's to change from then on.
+async fn class(client: &Client) -> Result<(), kube::Error> {
+    let classes = Api::<IngressClass>::all(client.clone());
+    let all = classes.list(&ListParams::default()).await?;
+    if all.iter().any(|class| class.name_any() == CLASS) {
+        return Ok(());
+    }
+    let default = (!all.iter().any(is_default)).to_string();
+    let class = json!({
+        "apiVersion": "networking.k8s.io/v1", "kind": "IngressClass",
+        "metadata": {"name": CLASS, "annotations": {DEFAULT: default}},
+        "spec": {"controller": CONTROLLER},
+    });
+    let class: IngressClass = serde_json::from_value(class).map_err(kube::Error::SerdeError)?;
+    match classes.create(&PostParams::default(), &class).await {
+        // Another server was faster.
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+        made => made.map(drop),
+    }
+}
+
+fn service() -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": SERVICE, "namespace": NAMESPACE},
+        "spec": {"type": "ClusterIP", "ports": [
+            {"name": "http", "port": 80, "protocol": "TCP"}, {"name": "https", "port": 443, "protocol": "TCP"},
+        ]},
+    })
+}
+
+impl Own {
+    /// This server's part of the Service's endpoints, one for each family. They go with the node.
+    fn slices(&self, node: Option<&Node>) -> Vec<Value> {
+        let addresses = self.reached(node);
+        let port = |name: &str, at: Option<SocketAddr>| {
+            at.map(|at| json!({"name": name, "port": at.port(), "protocol": "TCP"}))
+        };
+        let ports: Vec<Value> =
+            [port("http", self.http), port("https", self.https)].into_iter().flatten().collect();
+        let owner = node
+            .and_then(|node| node.metadata.uid.as_ref())
+            .map(|uid| json!([{"apiVersion": "v1", "kind": "Node", "name": self.node, "uid": uid}]));
+        let slice = |family: &str, suffix: &str, address: &IpAddr| {
+            let mut slice = json!({
+                "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+                "metadata": {
+                    "name": format!("{SERVICE}-{}{suffix}", self.node), "namespace": NAMESPACE,
+                    "labels": {
+                        "kubernetes.io/service-name": SERVICE,
+                        "endpointslice.kubernetes.io/managed-by": "kedge.dev",
+                    },
+                },
+                "addressType": family, "ports": ports,
+                "endpoints": [{"addresses": [address], "conditions": {"ready": true}, "nodeName": self.node}],
+            });
+            if let Some(owner) = &owner {
+                slice["metadata"]["ownerReferences"] = owner.clone();
+            }
+            slice
+        };
+        if ports.is_empty() {
+            return Vec::new();
+        }
+        let first =
+            addresses.iter().find(|address| address.is_ipv4()).map(|address| slice("IPv4", "", address));
+        let second =
+            addresses.iter().find(|address| address.is_ipv6()).map(|address| slice("IPv6", "-v6", address));
+        first.into_iter().chain(second).collect()
+    }
+
+    /// Only whoever listens on all addresses is reached at the node's; nobody else reaches a loopback.
+    fn reached(&self, node: Option<&Node>) -> Vec<IpAddr> {
+        let at = self.http.or(self.https).map(|at| at.ip());
+        match at {
+            Some(at) if at.is_unspecified() => {
+                let told: Vec<IpAddr> = node.into_iter().flat_map(Node::internal).collect();
+                if told.is_empty() { self.addresses.clone() } else { told }
+            }
+            Some(at) if !at.is_loopback() => vec![at],
+            _ => Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kedge_children::testing::object;
+
+    use super::*;
+
+    #[test]
+    fn each_server_says_where_it_is_reached() {
+        let node: Node = object(json!({
+            "metadata": {"name": "n1", "uid": "u"},
+            "status": {"addresses": [{"type": "InternalIP", "address": "192.0.2.1"}, {"type": "InternalIP", "address": "2001:db8::1"}]},
+        }));
+        let at = |text: &str| Some(text.parse::<SocketAddr>().unwrap());
+        for (case, http, https, node, expected) in [
+            (
+                "all addresses",
+                at("0.0.0.0:80"),
+                at("0.0.0.0:443"),
+                Some(&node),
+                "192.0.2.1:80,443 2001:db8::1:80,443",
+            ),
+            ("no Node yet", at("0.0.0.0:8080"), None, None, "192.0.2.9:8080"),
+            ("one address", at("192.0.2.5:80"), None, Some(&node), "192.0.2.5:80"),
+            ("a loopback", at("127.0.0.1:80"), None, Some(&node), ""),
+            ("no port to be had", None, None, Some(&node), ""),
+        ] {
+            let own =
+                Own { node: "n1".to_owned(), http, https, addresses: vec!["192.0.2.9".parse().unwrap()] };
+            let shown: Vec<String> = own
+                .slices(node)
+                .iter()
+                .map(|slice| {
+                    let ports =
+                        slice["ports"].as_array().unwrap().iter().map(|port| port["port"].to_string());
+                    let address = slice["endpoints"][0]["addresses"][0].as_str().unwrap();
+                    format!("{address}:{}", ports.collect::<Vec<_>>().join(","))
+                })
+                .collect();
+            assert_eq!(shown.join(" "), expected, "{case}");
+        }
+    }
+}

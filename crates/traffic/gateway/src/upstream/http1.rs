@@ -1,0 +1,107 @@
+//! One request to an endpoint over HTTP/1.1, in the task of the client's own request: no queue and no other task stand between.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use http::StatusCode;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use super::answer::{self, Head};
+use super::outgoing::Outgoing;
+use super::relay::{Ear, Relay};
+use super::{Busy, Conn, Failure};
+
+const ROOM: usize = 8 * 1024;
+
+pub(crate) enum Answer {
+    Whole(Head, Relay),
+    /// It goes over to another protocol.
+    Switched(Head, Switched),
+}
+
+/// A connection that no longer speaks HTTP, and what it has said since.
+pub(crate) struct Switched {
+    pub(crate) stream: TcpStream,
+    pub(crate) said: BytesMut,
+    /// The endpoint is busy until the tunnel ends.
+    pub(crate) busy: Busy,
+}
+
+/// Sends a request and waits for the head of its answer.
+pub(crate) async fn exchange(conn: Conn, out: &mut Outgoing, patience: Duration) -> Result<Answer, Failure> {
+    let to = conn.busy.to();
+    let broken = |source| Failure::Broken { to, source };
+    out.take_ready().await.map_err(|error| broken(io::Error::other(error)))?;
+    let Conn { mut stream, mut buffer, busy, .. } = conn;
+    let mut ear = match out.rest.take() {
+        None => {
+            let sent = tokio::time::timeout(patience, stream.write_all(&out.bytes)).await;
+            let sent = sent.map_err(|_| Failure::Silent { to })?;
+            // Who takes no more may have answered before it stopped; if it did not, reading says so.
+            sent.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
+                .map_err(broken)?;
+            Ear::Whole(stream)
+        }
+        Some(rest) => {
+            let (read, mut write) = stream.into_split();
+            let first = out.bytes.split().freeze();
+            let mut sending = JoinSet::new();
+            sending.spawn(async move {
+                tokio::time::timeout(patience, write.write_all(&first)).await.ok()?.ok()?;
+                rest.pump(write, patience).await
+            });
+            Ear::Half(read, sending)
+        }
+    };
+    let head = wait(&mut ear, &mut buffer, out.is_head_method, patience, busy.to()).await?;
+    match (head.status, ear) {
+        (StatusCode::SWITCHING_PROTOCOLS, Ear::Whole(stream)) => {
+            Ok(Answer::Switched(head, Switched { stream, said: buffer, busy }))
+        }
+        (StatusCode::SWITCHING_PROTOCOLS, Ear::Half(..)) => {
+            Err(Failure::Garbled { to, why: "it switched protocols amid a request".to_owned() })
+        }
+        (_, ear) => {
+            let Head { status, headers, upgrade, reading, keeps } = head;
+            let relay = Relay::new(ear, busy, buffer, reading, keeps);
+            let head = Head { status, headers, upgrade, reading: super::relay::Reading::Done, keeps };
+            Ok(Answer::Whole(head, relay))
+        }
+    }
+}
+
+async fn wait(
+    ear: &mut Ear,
+    buffer: &mut BytesMut,
+    is_head_method: bool,
+    patience: Duration,
+    to: std::net::SocketAddr,
+) -> Result<Head, Failure> {
+    let reading = async {
+        loop {
+            if !buffer.is_empty() {
+                let parsed = answer::parse(buffer, is_head_method);
+                match parsed.map_err(|why| Failure::Garbled { to, why })? {
+                    // What it says on the way is between the two of us.
+                    Some(head)
+                        if head.status.is_informational()
+                            && head.status != StatusCode::SWITCHING_PROTOCOLS =>
+                    {
+                        continue;
+                    }
+                    Some(head) => return Ok(head),
+                    None => {}
+                }
+            }
+            buffer.reserve(ROOM);
+            let read = ear.read_buf(buffer).await.map_err(|source| Failure::Broken { to, source })?;
+            if read == 0 {
+                return Err(Failure::Broken { to, source: io::ErrorKind::UnexpectedEof.into() });
+            }
+        }
+    };
+    tokio::time::timeout(patience, reading).await.map_err(|_| Failure::Silent { to })?
+}

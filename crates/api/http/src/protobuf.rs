@@ -60,10 +60,11 @@ pub(crate) fn document(value: &Value) -> Result<Vec<u8>, ProtobufError> {
 
 /// An object as it is stored, or in a form in which it could be.
 pub(crate) fn stored(json: &Bytes) -> Result<Bytes, ProtobufError> {
-    let (api_version, kind) = names(json)?;
-    let form = form(&api_version, &kind)?;
     // What is written or read is likely to be sent to watches, too.
-    Ok(event(json, Rendering::Whole, &form)?)
+    event(json, Rendering::Whole, || {
+        let (api_version, kind) = names(json)?;
+        form(&api_version, &kind)
+    })
 }
 
 /// An object in that form, with its envelope.

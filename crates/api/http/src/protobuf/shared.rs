@@ -1,13 +1,14 @@
 //! Events that many watches send: encoded once for all of them, as long as they are near each other in time. Holds a few of the
 //! latest and nothing for those who never ask.
 
+use std::borrow::Borrow;
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use kedge_kinds::encode::{EncodeError, Form};
+use kedge_kinds::encode::Form;
 use parking_lot::Mutex;
 
-use super::with_encoder;
+use super::{ProtobufError, with_encoder};
 use crate::media::Rendering;
 
 const SLOTS: usize = 512;
@@ -25,9 +26,16 @@ struct Slot {
 static SLOTS_BY_ADDRESS: LazyLock<Vec<Mutex<Option<Slot>>>> =
     LazyLock::new(|| (0..SLOTS).map(|_| Mutex::default()).collect());
 
-/// A stored object with its envelope.
-pub(crate) fn event(json: &Bytes, rendering: Rendering, form: &Form) -> Result<Bytes, EncodeError> {
-    let encode = || with_encoder(|encoder| encoder.object(form, json).map(Bytes::copy_from_slice));
+/// A stored object with its envelope. Its form is asked for only if nobody has encoded it lately.
+pub(crate) fn event<F: Borrow<Form>>(
+    json: &Bytes,
+    rendering: Rendering,
+    form: impl FnOnce() -> Result<F, ProtobufError>,
+) -> Result<Bytes, ProtobufError> {
+    let encode = || {
+        let form = form()?;
+        with_encoder(|encoder| Ok(Bytes::copy_from_slice(encoder.object(form.borrow(), json)?)))
+    };
     // Neighbours in memory are far from each other here.
     let mixed = (json.as_ptr().addr() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     let slot = SLOTS_BY_ADDRESS.get(mixed as usize % SLOTS);

@@ -173,9 +173,9 @@ impl Stream {
                 WatchKind::Deleted => "DELETED",
                 WatchKind::InitialEventsEnd(revision) => return self.write_bookmark(revision, true, out),
             };
-            return match protobuf::event(&event.bytes, self.call.output.rendering, form) {
+            return match protobuf::event(&event.bytes, self.call.output.rendering, || Ok(&**form)) {
                 Ok(object) => encode::watch_frame(name, &object, out),
-                Err(error) => self.fail(&protobuf::ProtobufError::from(error).into(), out),
+                Err(error) => self.fail(&error.into(), out),
             };
         }
         let head: &[u8] = match event.kind {

@@ -4,8 +4,10 @@
 mod access;
 mod control;
 mod definitions;
+mod dns;
 mod growth;
 mod node;
+mod podnet;
 mod quota;
 mod scheduling;
 mod server;
@@ -48,11 +50,13 @@ pub(crate) async fn run(programs: &Programs) -> Result<(), BenchError> {
     control::control(programs, folder.path(), scale, &mut table).await?;
     reads_and_watches(programs, folder.path(), scale, &mut table).await?;
     scheduling::scheduling(programs, folder.path(), scale, &mut table).await?;
+    dns::dns(300_000 / scale, &mut table).await?;
     growth::growth(programs, folder.path(), 100_000 / scale, &mut table).await?;
     // It needs root and containerd; without them the rest is worth printing all the same.
+    let with_pods = podnet::podnet(programs, folder.path(), scale, &mut table).await;
     let with_node = node::node(programs, folder.path(), scale, &mut table).await;
     table.print();
-    with_node
+    with_pods.and(with_node)
 }
 
 /// An empty server: how soon it is ready, what it costs when nothing happens.

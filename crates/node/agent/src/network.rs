@@ -1,15 +1,23 @@
 //! The network of this node's pods: once the cluster has said which addresses are the node's, has them prepared and tells the
-//! runtime, which calls for each sandbox from then on. Knows the node's object, not how packets go.
+//! runtime, which calls for each sandbox from then on; and keeps the ways to pods of other nodes. Looks again when the node's object
+//! or the others change, and when somebody changes what the kernel knows. Knows objects, not how packets go.
+
+mod changes;
+mod site;
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
-use kedge_network::{CONFIG_FILE, Network, NetworkError, Range, outward_mtu, prepare, reap};
+use kedge_network::{Between, CONFIG_FILE, Member, Network, Range};
+use tokio::sync::watch;
 
+use self::changes::Changes;
+use self::site::{SetUpError, Site, Turned};
 use crate::tools::Tools;
 
 /// How a runtime finds us among its programs, and who else it asks for.
@@ -17,6 +25,9 @@ const PROGRAM: &str = "kedge";
 const PROGRAMS: [&str; 2] = [PROGRAM, "loopback"];
 /// After something went wrong.
 const PAUSE: Duration = Duration::from_secs(1);
+/// After the kernel told of a change, until it told of all of them; and how often that doubles at most.
+const SETTLED: Duration = Duration::from_millis(50);
+const MOST_DISPUTES: u32 = 7;
 /// Under this name the board has what is wrong.
 const TROUBLE: &str = "network";
 
@@ -36,6 +47,9 @@ pub struct OwnNetwork {
     pub program: PathBuf,
     /// Where all pods of the cluster get their addresses from.
     pub cluster: Vec<Range>,
+    /// How packets get to other nodes, and who they are, once that is known.
+    pub between: Between,
+    pub members: watch::Receiver<Option<Vec<Member>>>,
 }
 
 impl Networking {
@@ -73,43 +87,63 @@ pub(crate) fn given(data: &Path) -> Option<Network> {
     Network::read(&text).ok()?
 }
 
-#[derive(Debug, thiserror::Error)]
-enum SetUpError {
-    #[error("cannot prepare the network of pods")]
-    Network(#[from] NetworkError),
-    #[error("cannot write {}", path.display())]
-    Write { path: PathBuf, source: io::Error },
-    #[error("what prepares the network of pods did not live to do it")]
-    Died(#[from] tokio::task::JoinError),
-}
-
 /// Until it is dropped.
 pub(crate) async fn keep(tools: &Tools, data: &Path, networking: &Networking) {
     let Some(own) = &networking.own else { return std::future::pending().await };
     let mut node = tools.node.subscribe();
-    let (mut done, mut said) = (Vec::new(), None);
+    let mut members = own.members.clone();
+    let mut changes = Changes::open();
+    let site = Site {
+        data: data.to_owned(),
+        node: tools.place.node.clone(),
+        cluster: own.cluster.clone(),
+        between: own.between,
+        config: networking.config.clone(),
+    };
+    let (site, mut voice, mut disputes) = (Arc::new(site), Voice::default(), 0);
+    let mut done: Option<Network> = None;
     loop {
         let ranges = node.borrow_and_update().as_deref().map(ranges).unwrap_or_default();
-        if !ranges.is_empty() && ranges != done {
-            match set_up(tools, data, own, networking.config.clone(), ranges.clone()).await {
-                Ok(()) => {
-                    tools.board.write(|notes| drop(notes.troubles.remove(TROUBLE)));
-                    (done, said) = (ranges, None);
+        let known = members.borrow_and_update().clone();
+        if !ranges.is_empty() {
+            let (working, before) = (site.clone(), done.clone());
+            // The kernel takes its time to change its rules.
+            let work = move || working.turn(before, ranges, known);
+            let turned = tokio::task::spawn_blocking(work).await.map_err(SetUpError::Died);
+            match turned.and_then(|turned| turned) {
+                Ok(turned) => {
+                    if voice.is_relieved() {
+                        tools.board.write(|notes| drop(notes.troubles.remove(TROUBLE)));
+                    }
+                    voice.say(&turned);
+                    disputes = if turned.is_changed { disputes + 1 } else { 0 };
+                    done = Some(turned.network);
+                    if turned.failed {
+                        tools.clock.sleep(PAUSE).await;
+                        continue;
+                    }
                 }
                 Err(error) => {
                     let told = told(&error);
-                    if said.as_ref() != Some(&told) {
-                        tracing::error!("{told}");
-                        said = Some(told.clone());
-                    }
+                    voice.complain(&told);
                     tools.board.write(|notes| drop(notes.troubles.insert(TROUBLE, told)));
                     tools.clock.sleep(PAUSE).await;
                     continue;
                 }
             }
         }
-        if node.changed().await.is_err() {
-            return;
+        let members_changed = async {
+            if members.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            changed = node.changed() => if changed.is_err() { return },
+            () = members_changed => {}
+            () = changes.next(done.as_ref()) => {
+                // Many come at once. If somebody always undoes what we do, he need not be fought at full speed.
+                tools.clock.sleep(SETTLED * (1 << disputes.min(MOST_DISPUTES))).await;
+            }
         }
     }
 }
@@ -123,38 +157,32 @@ fn ranges(node: &Node) -> Vec<Range> {
     all.iter().filter_map(|range| range.parse().ok()).collect()
 }
 
-async fn set_up(
-    tools: &Tools,
-    data: &Path,
-    own: &OwnNetwork,
-    folder: PathBuf,
-    ranges: Vec<Range>,
-) -> Result<(), SetUpError> {
-    let (data, node, cluster) = (data.to_owned(), tools.place.node.clone(), own.cluster.clone());
-    // The kernel takes its time to change its rules.
-    let work = move || {
-        let network = Network::new(&data, &node, outward_mtu()?, ranges, cluster);
-        prepare(&network)?;
-        // Once for whoever clears up after us, and once for the runtime.
-        for folder in [&network.records, &folder] {
-            let path = folder.join(CONFIG_FILE);
-            write(&path, &network.config(PROGRAM)).map_err(|source| SetUpError::Write { path, source })?;
-        }
-        reap(&network)?;
-        Ok(())
-    };
-    tokio::task::spawn_blocking(work).await?
+/// Says everything once, until it changes.
+#[derive(Default)]
+struct Voice {
+    complaint: Option<String>,
+    lost: Vec<String>,
 }
 
-/// The runtime reads the file as soon as it sees it, so it must see all of it.
-fn write(path: &Path, text: &str) -> io::Result<()> {
-    if fs::read_to_string(path).is_ok_and(|now| now == text) {
-        return Ok(());
+impl Voice {
+    /// Whether there was something to complain about until now.
+    fn is_relieved(&mut self) -> bool {
+        self.complaint.take().is_some()
     }
-    // Not a name that a runtime takes for a configuration.
-    let new = path.with_extension("new");
-    fs::write(&new, text)?;
-    fs::rename(&new, path)
+
+    fn say(&mut self, turned: &Turned) {
+        for lost in turned.lost.iter().filter(|lost| !self.lost.contains(lost)) {
+            tracing::warn!("no way to {lost}");
+        }
+        self.lost.clone_from(&turned.lost);
+    }
+
+    fn complain(&mut self, told: &str) {
+        if self.complaint.as_deref() != Some(told) {
+            tracing::error!("{told}");
+            self.complaint = Some(told.to_owned());
+        }
+    }
 }
 
 /// The error and what it came from, in one line.
@@ -199,7 +227,12 @@ mod tests {
         networking.install().unwrap();
         assert!(!networking.programs.exists(), "another looks after it");
         for program in ["/bin/first", "/bin/second", "/bin/second"] {
-            networking.own = Some(OwnNetwork { program: program.into(), cluster: Vec::new() });
+            networking.own = Some(OwnNetwork {
+                program: program.into(),
+                cluster: Vec::new(),
+                between: Between::default(),
+                members: watch::Sender::new(None).subscribe(),
+            });
             networking.install().unwrap();
             for name in PROGRAMS {
                 assert_eq!(fs::read_link(networking.programs.join(name)).unwrap(), Path::new(program));

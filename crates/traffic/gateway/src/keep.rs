@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use k8s_openapi::api::networking::v1::{Ingress, IngressClass};
-use kedge_client::{Key, Seen, World};
+use kedge_client::{Key, NotReady, Seen, World};
 use kedge_clock::Clock;
 use kedge_facts::{Service, Slice};
 use tokio::sync::Notify;
 
+use crate::class::Classes;
 use crate::record::DnsRecord;
 use crate::routes::Routes;
 use crate::secret::TlsSecret;
@@ -21,7 +22,6 @@ const GATHER: Duration = Duration::from_millis(5);
 
 /// Never ends.
 pub async fn keep(world: World, clock: Clock, routes: Arc<ArcSwap<Routes>>) {
-    Routes::watch(&world);
     let (changed, is_making) = (Arc::new(Notify::new()), Arc::new(AtomicBool::new(true)));
     let listener = {
         let (changed, is_making, routes) = (changed.clone(), is_making.clone(), routes.clone());
@@ -33,6 +33,8 @@ pub async fn keep(world: World, clock: Clock, routes: Arc<ArcSwap<Routes>>) {
         })
     };
     world.listen(&listener);
+    wanted(&world).await;
+    Routes::watch(&world);
     world.ready().await;
     loop {
         is_making.store(true, Ordering::SeqCst);
@@ -44,6 +46,30 @@ pub async fn keep(world: World, clock: Clock, routes: Arc<ArcSwap<Routes>>) {
         is_making.store(false, Ordering::SeqCst);
         changed.notified().await;
         clock.sleep(GATHER).await;
+    }
+}
+
+/// Returns once there is something to serve: until then nobody needs to hold every Service of the cluster.
+pub async fn wanted(world: &World) {
+    let came = Arc::new(Notify::new());
+    let listener = {
+        let came = came.clone();
+        Arc::new(move |seen: &Seen<'_>| {
+            if seen.is::<DnsRecord>() || seen.is::<Ingress>() || seen.is::<IngressClass>() {
+                came.notify_one();
+            }
+        })
+    };
+    world.listen(&listener);
+    world.watch::<Ingress>().watch::<IngressClass>().watch::<DnsRecord>();
+    world.ready().await;
+    let is_wanted = || -> Result<bool, NotReady> {
+        let classes = Classes::of(world)?;
+        let has_ingress = world.cache::<Ingress>()?.all().iter().any(|ingress| classes.have(ingress));
+        Ok(has_ingress || !world.cache::<DnsRecord>()?.is_empty())
+    };
+    while !matches!(is_wanted(), Ok(true)) {
+        came.notified().await;
     }
 }
 

@@ -30,7 +30,7 @@ pub use class::{CLASS, CONTROLLER};
 pub use control::join;
 pub use front::{Front, OpenError, Settings};
 pub use hosts_file::{HostsError, HostsFile};
-pub use keep::keep;
+pub use keep::{keep, wanted};
 pub use names::{Names, follow};
 pub use own::Own;
 pub use record::DnsRecord;
@@ -61,20 +61,11 @@ pub async fn run(settings: Settings, own: Own, world: World, client: Client, clo
     let shown =
         |at: Option<std::net::SocketAddr>| at.map_or_else(|| "nowhere".to_owned(), |at| at.to_string());
     tracing::info!("the gateway serves HTTP at {} and HTTPS at {}", shown(own.http), shown(own.https));
-    let keeping = async {
-        let served = async {
-            if let Err(error) = front.serve().await {
-                tracing::error!("the gateway does not serve: {error}");
-            }
-            std::future::pending::<()>().await;
-        };
-        // Whoever comes before the first table is made waits rather than being told that nothing is there.
-        Routes::watch(&world);
-        world.ready().await;
-        if let Ok(first) = Routes::of(&world, None) {
-            routes.store(Arc::new(first));
+    let serving = async {
+        if let Err(error) = front.serve().await {
+            tracing::error!("the gateway does not serve: {error}");
         }
-        tokio::join!(served, keep(world.clone(), clock.clone(), routes.clone()));
     };
-    tokio::join!(keeping, own::keep(own, world.clone(), client, clock.clone()));
+    let keeping = keep(world.clone(), clock.clone(), routes);
+    tokio::join!(serving, keeping, own::keep(own, world.clone(), client, clock.clone()));
 }

@@ -15,8 +15,9 @@ use crate::record::DnsRecord;
 pub type Names = BTreeMap<String, Vec<IpAddr>>;
 
 /// Tells all names, now and whenever they change. Never ends.
-pub async fn follow(world: World, mut tell: impl FnMut(&Names) + Send) {
-    world.watch::<DnsRecord>().watch::<Service>();
+pub async fn follow(records: World, facts: World, mut tell: impl FnMut(&Names) + Send) {
+    records.watch::<DnsRecord>();
+    facts.watch::<Service>();
     let changed = Arc::new(Notify::new());
     let listener = {
         let changed = changed.clone();
@@ -28,11 +29,12 @@ pub async fn follow(world: World, mut tell: impl FnMut(&Names) + Send) {
             }
         })
     };
-    world.listen(&listener);
-    world.ready().await;
+    records.listen(&listener);
+    facts.listen(&listener);
+    tokio::join!(records.ready(), facts.ready());
     let mut told = None;
     loop {
-        match names(&world) {
+        match names(&records, &facts) {
             Ok(names) if told.as_ref() != Some(&names) => {
                 tell(&names);
                 told = Some(names);
@@ -45,13 +47,13 @@ pub async fn follow(world: World, mut tell: impl FnMut(&Names) + Send) {
 }
 
 /// Without a gateway there are none: a name without an address would hide one that others have.
-fn names(world: &World) -> Result<Names, NotReady> {
-    let gateway = world.get::<Service>(&Key::new(own::NAMESPACE, own::SERVICE))?;
+fn names(records: &World, facts: &World) -> Result<Names, NotReady> {
+    let gateway = facts.get::<Service>(&Key::new(own::NAMESPACE, own::SERVICE))?;
     let addresses = gateway.map(|service| service.spec.cluster_ips.clone()).unwrap_or_default();
     if addresses.is_empty() {
         return Ok(Names::new());
     }
-    let records = world.cache::<DnsRecord>()?.all();
+    let records = records.cache::<DnsRecord>()?.all();
     Ok(records.iter().map(|record| (record.spec.host.to_ascii_lowercase(), addresses.clone())).collect())
 }
 
@@ -72,7 +74,7 @@ mod tests {
         };
         hold(&world, vec![record("a", "x.io"), record("b", "x.io"), record("c", "y.io")]);
         hold::<Service>(&world, vec![]);
-        assert_eq!(names(&world).unwrap(), Names::new(), "no gateway yet");
+        assert_eq!(names(&world, &world).unwrap(), Names::new(), "no gateway yet");
         hold(
             &world,
             vec![object::<Service>(json!({
@@ -80,7 +82,7 @@ mod tests {
             }))],
         );
         let shown: Vec<String> =
-            names(&world).unwrap().iter().map(|(name, addresses)| format!("{name}={addresses:?}")).collect();
+            names(&world, &world).unwrap().iter().map(|(name, addresses)| format!("{name}={addresses:?}")).collect();
         assert_eq!(shown, ["x.io=[10.96.0.9]", "y.io=[10.96.0.9]"]);
     }
 }

@@ -31,6 +31,8 @@ pub struct Options {
     pub issuer: String,
     /// Where clients reach this server: `https://10.0.0.1:6443`. Empty: where the issuer says.
     pub address: String,
+    /// Every name and address under which clients may look for this server: no node gets a certificate for one.
+    pub names: Vec<String>,
     /// Who we are to extension servers; nobody without it.
     pub front_proxy: Option<Arc<FrontProxy>>,
     /// Who we are to nodes; they are not reached without it.
@@ -63,6 +65,7 @@ impl Options {
             signing_key,
             issuer: "https://kubernetes.default.svc.cluster.local".to_owned(),
             address: String::new(),
+            names: Vec::new(),
             front_proxy: None,
             node_client: None,
             audit: None,
@@ -208,6 +211,11 @@ impl Api {
     /// Where clients reach this server.
     pub(crate) fn address(&self) -> &str {
         if self.options.address.is_empty() { &self.options.issuer } else { &self.options.address }
+    }
+
+    /// Every name and address under which clients may look for this server.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.options.names
     }
 
     pub(crate) fn version(&self) -> &Version {

@@ -19,6 +19,9 @@ pub(crate) const GROUP: &str = "certificates.k8s.io";
 const CLIENT: &str = "kubernetes.io/kube-apiserver-client";
 const KUBELET: [&str; 2] = ["kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving"];
 
+/// On a node's object: by what key its machine is known again.
+const NODE_KEY: &str = "kedge.dev/node-key";
+
 /// `None` for what nobody has to be asked about.
 pub(crate) fn judge(api: &Arc<Api>, call: &Call) -> Option<Judge> {
     let kind = call.at.kind.clone();
@@ -41,6 +44,17 @@ pub(crate) fn judge(api: &Arc<Api>, call: &Call) -> Option<Judge> {
                 Ok(_) => refused(format!("can only create a node CSR with CN={name}")),
             };
         }
+        if signer == KUBELET[0] && old.is_none() && is_bootstrapper(&user) {
+            return match Request::parse(&pem(new)) {
+                Ok(request) => match taken(&api, &request) {
+                    Some(node) => refused(format!(
+                        "there is a node {node} already, on another machine: delete it first (kubectl delete node {node}), or choose another name"
+                    )),
+                    None => Ok(()),
+                },
+                Err(_) => Ok(()),
+            };
+        }
         match subresource.as_deref() {
             Some("approval") if !may(&api, &user, "approve", signer) => {
                 refused(format!("user not permitted to approve requests with signerName {signer:?}"))
@@ -58,6 +72,23 @@ pub(crate) fn judge(api: &Arc<Api>, call: &Call) -> Option<Judge> {
             _ => Ok(()),
         }
     }))
+}
+
+fn is_bootstrapper(user: &User) -> bool {
+    user.groups.iter().any(|group| group == "system:bootstrappers")
+}
+
+/// The node that a newcomer wants to be although another machine is it: whoever has a token could else take a node's place. The
+/// machine that is known by its key may come back.
+fn taken(api: &Api, request: &Request) -> Option<String> {
+    let name = request.common_name.strip_prefix("system:node:")?;
+    let catalog = api.registry().catalog();
+    let kind = catalog.kind("", "v1", "nodes")?;
+    let snapshot = api.registry().store().snapshot();
+    let entry = snapshot.get(&format!("/registry/{}/{name}", kind.prefix))?;
+    let node: Value = serde_json::from_slice(entry.bytes()).ok()?;
+    let known = node["metadata"]["annotations"][NODE_KEY].as_str();
+    (known != Some(&request.key_fingerprint())).then(|| name.to_owned())
 }
 
 fn pem(request: &Value) -> Vec<u8> {

@@ -9,6 +9,7 @@ mod grants;
 mod roles;
 mod roots;
 mod secrets;
+mod serving;
 mod signing;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -23,6 +23,8 @@ pub enum Place {
         port: u16,
         /// In the clear if not.
         secure: bool,
+        /// Whom its certificate has to name, if not the host.
+        name: Option<String>,
     },
 }
 
@@ -92,7 +94,7 @@ impl Target {
                 let slash = if path.is_empty() || path.starts_with('/') { "" } else { "/" };
                 format!("https://{name}.{namespace}.svc:{port}{slash}{path}")
             }
-            Place::Address { host, port, secure } => {
+            Place::Address { host, port, secure, .. } => {
                 let scheme = if *secure { "https" } else { "http" };
                 match host.contains(':') {
                     true => format!("{scheme}://[{host}]:{port}"),
@@ -148,7 +150,7 @@ impl Target {
         match &self.place {
             Place::Service { namespace, name, .. } => Some(format!("{name}.{namespace}.svc")),
             Place::Url(url) => Some(bare(url.parse::<Uri>().ok()?.host()?).to_owned()),
-            Place::Address { host, .. } => Some(host.clone()),
+            Place::Address { host, name, .. } => Some(name.clone().unwrap_or_else(|| host.clone())),
         }
     }
 }

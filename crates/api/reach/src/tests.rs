@@ -248,7 +248,7 @@ async fn takes_a_certificate_that_signed_itself() {
 }
 
 fn address(host: &str, port: u16, secure: bool, ca_bundle: Option<Bytes>) -> Target {
-    let place = Place::Address { host: host.to_owned(), port, secure };
+    let place = Place::Address { host: host.to_owned(), port, secure, name: None };
     Target { place, ..Target::url_of("", ca_bundle) }
 }
 

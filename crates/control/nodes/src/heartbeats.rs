@@ -13,14 +13,15 @@ use crate::since::Since;
 pub(crate) const LEASES: &str = "kube-node-lease";
 pub(crate) const STOPPED: &str = "NodeStatusUnknown";
 pub(crate) const NEVER: &str = "NodeStatusNeverUpdated";
-/// How long a node may be silent that has been heard, and how long one that is new, in seconds.
-const GRACE: i64 = 50;
+/// How long a node may be silent that has been heard, unless somebody says otherwise, and how long one that is new, in seconds.
+pub(crate) const GRACE: i64 = 50;
 const STARTUP_GRACE: i64 = 60;
 
 /// Shared by everyone who judges by silence, so that all judge alike.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Heartbeats {
     last: Since<String, Heartbeat>,
+    grace: i64,
 }
 
 /// What changes while a node lives.
@@ -30,7 +31,18 @@ struct Heartbeat {
     reported: Option<Timestamp>,
 }
 
+impl Default for Heartbeats {
+    fn default() -> Self {
+        Self::new(GRACE)
+    }
+}
+
 impl Heartbeats {
+    /// A node may be silent for so many seconds.
+    pub(crate) fn new(grace: i64) -> Self {
+        Self { last: Since::default(), grace }
+    }
+
     /// The moment at which the node counts as silent unless it is heard before.
     pub(crate) fn until(&self, node: &Node, world: &World, now: Timestamp) -> Result<Timestamp, NotReady> {
         let lease = world.get::<Lease>(&Key::new(LEASES, node.name_any()))?;
@@ -50,6 +62,6 @@ impl Heartbeats {
         };
         let uid = node.uid().unwrap_or_default();
         let heard = self.last.at(&uid, Heartbeat { renewed, reported }, first, now);
-        Ok(after(heard, if ready.is_none() { STARTUP_GRACE } else { GRACE }))
+        Ok(after(heard, if ready.is_none() { STARTUP_GRACE.max(self.grace) } else { self.grace }))
     }
 }

@@ -16,6 +16,7 @@ mod testing;
 mod zones;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kedge_engine::Engine;
 
@@ -23,12 +24,22 @@ pub use ipam::{Range, Ranges};
 
 /// Gives an engine every controller of this crate, but nodes no addresses.
 pub fn join(engine: Engine) -> Engine {
-    join_with(engine, &Ranges::default())
+    join_with(engine, &Settings::default())
 }
 
-/// Gives an engine every controller of this crate; nodes get their pods' addresses out of these ranges.
-pub fn join_with(engine: Engine, ranges: &Ranges) -> Engine {
-    let heartbeats = Arc::new(heartbeats::Heartbeats::default());
+/// What is said of nodes from outside.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    pub ranges: Ranges,
+    /// How long a node may be silent before its pods go elsewhere; as usual, if nothing is said.
+    pub grace: Option<Duration>,
+}
+
+/// Gives an engine every controller of this crate; nodes get their pods' addresses out of the ranges.
+pub fn join_with(engine: Engine, settings: &Settings) -> Engine {
+    let ranges = &settings.ranges;
+    let grace = settings.grace.and_then(|grace| i64::try_from(grace.as_secs()).ok());
+    let heartbeats = Arc::new(heartbeats::Heartbeats::new(grace.unwrap_or(heartbeats::GRACE)));
     let (world, client, clock) = (engine.world().clone(), engine.client().clone(), engine.clock().clone());
     let engine = engine
         .with(health::Health::new(heartbeats.clone()))

@@ -10,8 +10,9 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use kedge_pki::{Requested, Serving};
+use kedge_pki::Requested;
 use rustls::ServerConfig;
+use rustls::server::ResolvesServerCert;
 use rustls::version::{TLS12, TLS13};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -40,7 +41,7 @@ pub struct Tls {
 }
 
 impl Tls {
-    pub fn new(serving: Arc<Serving>, clients: Arc<Requested>) -> Result<Self, TlsError> {
+    pub fn new(serving: Arc<dyn ResolvesServerCert>, clients: Arc<Requested>) -> Result<Self, TlsError> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&TLS13, &TLS12])?

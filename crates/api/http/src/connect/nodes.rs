@@ -63,7 +63,13 @@ impl Nodes {
             return Err(Status::new(503, Reason::ServiceUnavailable, message));
         };
         Ok(Target {
-            place: Place::Address { host, port, secure: true },
+            // Addresses move; a certificate for one node is never good for another.
+            place: Place::Address {
+                host,
+                port,
+                secure: true,
+                name: node["metadata"]["name"].as_str().map(str::to_owned),
+            },
             ca_bundle: Some(Bytes::copy_from_slice(client.authority.pem().as_bytes())),
             identity: client.identity(now),
             insecure_skip_verify: insecure,

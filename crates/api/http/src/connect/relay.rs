@@ -146,7 +146,7 @@ impl<'n> Named<'n> {
     /// Nobody knows whose certificates pods have, so none is checked.
     fn at(&self, host: &str, port: u16) -> Result<Target, Status> {
         Ok(Target {
-            place: Place::Address { host: host.to_owned(), port, secure: self.secure },
+            place: Place::Address { host: host.to_owned(), port, secure: self.secure, name: None },
             ca_bundle: None,
             identity: None,
             insecure_skip_verify: true,

@@ -22,6 +22,8 @@ const BINDINGS: [(&str, &str, &str); 3] = [
     ),
 ];
 const INFO: &str = "kedge:cluster-info";
+/// What all nodes know alike, as a server publishes it.
+const CLUSTER: &str = "kedge:cluster";
 
 pub(super) async fn make(tools: &Tools) -> Result<(), Status> {
     for (name, role, group) in BINDINGS {
@@ -36,7 +38,15 @@ pub(super) async fn make(tools: &Tools) -> Result<(), Status> {
     missing(tools, "roles", Some("kube-public"), role).await?;
     let anyone = json!({ "apiGroup": GROUP, "kind": "User", "name": "system:anonymous" });
     missing(tools, "rolebindings", Some("kube-public"), binding("RoleBinding", INFO, "Role", INFO, &anyone))
-        .await
+        .await?;
+    let role = json!({
+        "apiVersion": format!("{GROUP}/v1"), "kind": "Role", "metadata": { "name": CLUSTER },
+        "rules": [{ "apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["kedge-cluster"], "verbs": ["get"] }],
+    });
+    missing(tools, "roles", Some("kube-public"), role).await?;
+    let nodes = json!({ "apiGroup": GROUP, "kind": "Group", "name": "system:nodes" });
+    let bound = binding("RoleBinding", CLUSTER, "Role", CLUSTER, &nodes);
+    missing(tools, "rolebindings", Some("kube-public"), bound).await
 }
 
 fn binding(kind: &str, name: &str, role_kind: &str, role: &str, subject: &Value) -> Value {

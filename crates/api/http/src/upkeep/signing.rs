@@ -10,13 +10,15 @@ use kedge_registry::{At, User};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Duty, Tools, options};
+use super::{Duty, Tools, options, serving};
 use crate::rbac::{Ask, What};
 
 const GROUP: &str = "certificates.k8s.io";
 const CLIENT: &str = "kubernetes.io/kube-apiserver-client";
 const KUBELET_CLIENT: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 const KUBELET_SERVING: &str = "kubernetes.io/kubelet-serving";
+/// Not a subresource: asked for where a node wants to be known as itself.
+const SELF_SERVING: &str = "selfnodeserving";
 const LEGACY: &str = "kubernetes.io/legacy-unknown";
 const LONGEST: SignedDuration = SignedDuration::from_hours(24 * 365);
 const SHORTEST: SignedDuration = SignedDuration::from_mins(10);
@@ -42,7 +44,8 @@ pub(crate) enum Decision {
     Remove,
 }
 
-/// `may`: whether whoever asked may create requests with this subresource, which is how roles grant approval.
+/// `may`: whether whoever asked may create requests with this subresource, which is how roles grant approval. No role grants
+/// `SELF_SERVING`: it is for a node that asks for what is its own (`serving`).
 pub(crate) fn decide(object: &Value, may: impl Fn(&str) -> bool, now: Timestamp) -> Decision {
     let (spec, status) = (&object["spec"], &object["status"]);
     let conditions = status["conditions"].as_array().map_or(&[][..], Vec::as_slice);
@@ -115,16 +118,23 @@ fn approval(
     spec: &Value,
     may: impl Fn(&str) -> bool,
 ) -> Option<Decision> {
-    if signer != KUBELET_CLIENT || fits(signer, request, usages).is_err() {
+    if fits(signer, request, usages).is_err() {
         return None;
     }
-    if spec["username"] == request.common_name.as_str() && may("selfnodeclient") {
-        let message = "Auto approving self kubelet client certificate after SubjectAccessReview.";
-        return Some(Decision::Approve { message });
-    }
-    may("nodeclient").then_some(Decision::Approve {
-        message: "Auto approving kubelet client certificate after SubjectAccessReview.",
-    })
+    let is_own = spec["username"] == request.common_name.as_str();
+    let message = match signer {
+        KUBELET_CLIENT if is_own && may("selfnodeclient") => {
+            "Auto approving self kubelet client certificate after SubjectAccessReview."
+        }
+        KUBELET_CLIENT if may("nodeclient") => {
+            "Auto approving kubelet client certificate after SubjectAccessReview."
+        }
+        KUBELET_SERVING if is_own && may(SELF_SERVING) => {
+            "Auto approving kubelet serving certificate: it names nothing but the node that asks for it."
+        }
+        _ => return None,
+    };
+    Some(Decision::Approve { message })
 }
 
 /// Whether the signer gives such certificates at all; the error says why it doesn't.
@@ -231,6 +241,9 @@ impl Duty for Requests {
         let Author { username, uid, groups, extra } = author;
         let author = User { name: username, uid, groups, extra };
         let may = |subresource: &str| {
+            if subresource == SELF_SERVING {
+                return serving::is_own(tools, &author, &object);
+            }
             let resource = "certificatesigningrequests";
             let what = What::Resource { group: GROUP, resource, subresource, namespace: "", name: "" };
             tools.api.allows(&author, &Ask { verb: "create", what })

@@ -43,7 +43,7 @@ impl Node {
         let names = Names {
             common_name: "system:node:n1".to_owned(),
             organization: None,
-            hosts: vec!["127.0.0.1".to_owned()],
+            hosts: vec!["n1".to_owned()],
         };
         let issued = authority.issue(&names, Purpose::Server, Timestamp::now()).unwrap();
         let chain = vec![CertificateDer::from_pem_slice(issued.certificate.as_bytes()).unwrap()];
@@ -126,7 +126,11 @@ impl Drop for One {
     }
 }
 
-type Answer = Response<BoxBody<Bytes, Infallible>>;
+fn whole(text: String) -> BoxBody<Bytes, std::io::Error> {
+    Full::from(text).map_err(|never| match never {}).boxed()
+}
+
+type Answer = Response<BoxBody<Bytes, std::io::Error>>;
 
 async fn answer(
     mut request: Request<Incoming>,
@@ -136,7 +140,7 @@ async fn answer(
     let place = request.uri().path_and_query().unwrap().as_str().to_owned();
     let told = format!("{} {place} by {who}", request.method());
     let text =
-        |code: u16, text: String| Response::builder().status(code).body(Full::from(text).boxed()).unwrap();
+        |code: u16, text: String| Response::builder().status(code).body(whole(text)).unwrap();
     if request.headers().contains_key("upgrade") {
         let upgrade = hyper::upgrade::on(&mut request);
         let headers = format!("{:?}", request.headers());
@@ -150,17 +154,18 @@ async fn answer(
         if let Some(version) = request.headers().get("x-stream-protocol-version") {
             answer = answer.header("x-stream-protocol-version", version);
         }
-        return Ok(answer.body(Full::default().boxed()).unwrap());
+        return Ok(answer.body(whole(String::new())).unwrap());
     }
     Ok(match place.as_str() {
         "/containerLogs/default/web/a?follow=true" => followed(&counts),
         "/containerLogs/default/web/b" => {
             text(400, "previous terminated container \"b\" in pod \"web\" not found".to_owned())
         }
+        "/containerLogs/default/web/a?follow=true&tailLines=1" => torn(),
         "/containerLogs/default/web/first" => text(404, "no such place".to_owned()),
         "/moved" => {
             let answer = Response::builder().status(302).header("location", "/elsewhere/");
-            answer.body(Full::default().boxed()).unwrap()
+            answer.body(whole(String::new())).unwrap()
         }
         "/stats/summary?only_cpu_and_memory=true" => {
             counts.asked.fetch_add(1, Ordering::SeqCst);
@@ -176,6 +181,12 @@ async fn answer(
             answer
         }
     })
+}
+
+/// A line, and then the node is gone.
+fn torn() -> Answer {
+    let pieces = [Ok(Frame::data(Bytes::from_static(b"half\n"))), Err(std::io::Error::other("gone"))];
+    Response::new(BodyExt::boxed(StreamBody::new(futures::stream::iter(pieces))))
 }
 
 /// One line at once, one when it is told to.

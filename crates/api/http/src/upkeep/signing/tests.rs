@@ -124,6 +124,16 @@ fn requests_are_approved_signed_refused_and_forgotten() {
             "",
             "fail: DNS or IP subjectAltName is required",
         ),
+        (
+            "a node asks to serve as itself",
+            KUBELET_SERVING,
+            &named,
+            serving,
+            &none,
+            "selfnodeserving",
+            "approve: Auto approving kubelet serving certificate: it names nothing but the node that asks for it.",
+        ),
+        ("a node asks to serve as another", KUBELET_SERVING, &named, serving, &none, "nodeclient", pending),
         ("approved to serve", KUBELET_SERVING, &named, serving, &approved, "", "sign 2 uses for 31536000 s"),
         (
             "approved with too many uses",

@@ -16,7 +16,7 @@ down:
 
 ## Stop the cluster and remove everything that it made
 uninstall: down
-	@rm -rf "$(DATA)"
+	@if [ -x "$(KEDGE)" ]; then "$(KEDGE)" uninstall --data-dir "$(DATA)"; else rm -rf "$(DATA)"; fi
 	@echo "Removed $(DATA)."
 
 ## Everything that CI runs

@@ -1,4 +1,5 @@
-//! Runs the node of this machine beside the server. It uses the API as any node does, only without a socket.
+//! Runs the node of this machine, beside a server or far from one. It uses the API as any node does, beside a server only without a
+//! socket.
 
 use std::fs::{File, TryLockError};
 use std::net::IpAddr;
@@ -7,19 +8,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_agent::{Agent, CleanError, Eviction, Grace, Networking, OwnNetwork};
+use kedge_client::Client;
 use kedge_clock::Clock;
 use kedge_http::Router;
-use kedge_network::Range;
-use kedge_pki::Authority;
+use kedge_network::{Between, Member, Range};
+use kedge_pki::{Authority, PkiError};
+use kedge_policy::Arrivals;
 use kedge_registry::User;
+use tokio::sync::watch;
 
-use crate::assemble::{domain, pods};
+use crate::cluster::Cluster;
 use crate::door::{self, NodeCertificate};
-use crate::network::{host_name, outward, outward_v6};
-use crate::settings::node::{Amount, NodeLabel, NodeTaint};
-use crate::settings::{CniChoice, Settings};
+use crate::member::LOCK;
+use crate::network::{outward, outward_v6};
+use crate::policy;
+use crate::settings::{Amount, NodeLabel, NodeSettings, NodeTaint, Settings};
 use crate::shutdown::Machine;
 use crate::traffic::{self, Ground};
+use crate::{hosts, names};
 
 /// Where runtimes and networks of others meet.
 const USUAL_PROGRAMS: &str = "/opt/cni/bin";
@@ -31,29 +37,85 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 const REGISTRIES: &str = "/etc/kedge/registries.yaml";
 
-/// Runs it until the task is ended. A machine that cannot run containers is a server all the same.
-pub(crate) async fn run(
+/// What a node is run with, wherever its server is.
+pub(crate) struct Role {
+    pub(crate) name: String,
+    /// The data folder, absolute: others, who are told of it, work elsewhere.
+    pub(crate) data: PathBuf,
+    pub(crate) client: Client,
+    pub(crate) settings: NodeSettings,
+    pub(crate) cluster: Cluster,
+    /// The settings of the server beside it.
+    pub(crate) server: Option<Settings>,
+    pub(crate) certificate: Result<NodeCertificate, PkiError>,
+    /// What proves that the node's object is about this machine.
+    pub(crate) key: Option<String>,
+    pub(crate) machine: Machine,
+    pub(crate) clock: Clock,
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// It could not start, as the log says why.
+    Failed,
+    /// Its object was deleted: it is no longer part of the cluster.
+    Left,
+}
+
+/// The node of the machine on which this server runs.
+pub(crate) fn beside(
     router: Router,
-    settings: Settings,
-    data: &Path,
-    authority: Arc<Authority>,
+    server: Settings,
+    cluster: Cluster,
+    authority: &Arc<Authority>,
     machine: Machine,
     clock: Clock,
-) {
-    // Others, who are told of it, work elsewhere.
-    let data = &std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
-    let name = settings.node_name.clone().or_else(host_name).unwrap_or_else(|| "node".to_owned());
+) -> Role {
+    let settings = server.node.clone();
+    let (name, data) = (settings.name(), absolute(&settings.data()));
     let user = User {
         name: format!("system:node:{name}"),
         groups: vec!["system:nodes".to_owned(), "system:authenticated".to_owned()],
         ..User::default()
     };
     let client = kedge_client::in_process(router.acting_as(user));
-    let usual = kedge_agent::Settings::new(name, data);
+    let at = addresses(&settings, &cluster);
+    let certificate = NodeCertificate::open(&data.join("pki"), authority.clone(), &name, &at, clock.clone());
+    Role {
+        name,
+        data,
+        client,
+        settings,
+        cluster,
+        server: Some(server),
+        certificate,
+        key: None,
+        machine,
+        clock,
+    }
+}
+
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Runs it until the task is ended, or the node is no longer wanted. A machine that cannot run containers is a server all the same.
+pub(crate) async fn run(role: Role) -> Ended {
+    let Role { name, data, client, settings, cluster, server, certificate, key, machine, clock } = role;
+    let usual = kedge_agent::Settings::new(name, &data);
+    let members = watch::Sender::new(None);
+    let networking = networking(&settings, &cluster, &data, members.subscribe());
+    let enforces = networking.own.is_some() && settings.no_network_policy != Some(true);
+    let arrivals = enforces.then(|| Arrivals::new(clock.clone()));
     let node = kedge_agent::Settings {
-        addresses: addresses(&settings),
-        cluster_domain: domain(&settings),
-        networking: networking(&settings, data),
+        addresses: addresses(&settings, &cluster),
+        cluster_domain: cluster.domain.clone(),
+        cluster_dns: cluster.dns(),
+        networking,
+        key,
+        // A server's own node is part of the cluster for as long as it runs.
+        leaves: server.is_none(),
         runtime: settings.container_runtime_endpoint.clone().map(|endpoint| endpoint.0),
         version: concat!("v1.36.0+kedge", env!("CARGO_PKG_VERSION")).to_owned(),
         node: told(&settings),
@@ -68,10 +130,9 @@ pub(crate) async fn run(
         most_processes: settings.pod_max_pids,
         unsafe_sysctls: settings.allowed_unsafe_sysctls.clone(),
         cgroup_driver: settings.cgroup_driver.map_or(usual.cgroup_driver, |told| told.0),
+        guard: arrivals.as_ref().map(policy::guard),
         ..usual
     };
-    let pki = data.join("pki");
-    let certificate = NodeCertificate::open(&pki, authority, &node.node_name, &node.addresses, clock.clone());
     let mut started = Agent::start(node.clone(), client.clone(), clock.clone()).await;
     for _ in 0..RETRIES {
         // What it stands on may just be coming up, or was ended a moment ago.
@@ -91,19 +152,34 @@ pub(crate) async fn run(
                 shutdown.run(Grace { whole, critical }).await;
                 machine.is_down();
             };
-            let ground = Ground { node: node.node_name, data: data.clone(), client, clock };
-            let traffic = traffic::run(&ground, &settings);
-            tokio::join!(door::run(agent, certificate, settings.node_listen), traffic, ending);
+            let at = node.addresses.clone();
+            let ground = Ground {
+                node: node.node_name,
+                data,
+                cluster,
+                client: client.clone(),
+                clock,
+                arrivals,
+                members,
+            };
+            let traffic = traffic::run(&ground, &settings, server.as_ref());
+            let door = door::run(agent, certificate, &client, at, settings.node_listen);
+            let beside = async { tokio::join!(traffic, ending) };
+            tokio::select! {
+                () = door => Ended::Left,
+                _ = beside => Ended::Failed,
+            }
         }
         Err(error) => {
             let told = crate::told(&error);
             tracing::error!("this machine is no node: {}", told.trim_start_matches("kedge: ").trim_end());
+            Ended::Failed
         }
     }
 }
 
 /// Where this machine is reached: as told, or in the families that pods have, in their order.
-fn addresses(settings: &Settings) -> Vec<IpAddr> {
+pub(crate) fn addresses(settings: &NodeSettings, cluster: &Cluster) -> Vec<IpAddr> {
     if !settings.node_ip.is_empty() {
         return settings.node_ip.clone();
     }
@@ -111,22 +187,27 @@ fn addresses(settings: &Settings) -> Vec<IpAddr> {
     if let Some(listen) = settings.node_listen.filter(|listen| !listen.ip().is_unspecified()) {
         return vec![listen.ip()];
     }
-    let families = pods(settings).into_iter().map(|range| range.address);
+    let families = cluster.pods.iter().map(|range| range.address);
     let found: Vec<IpAddr> =
         families.filter_map(|like| if like.is_ipv4() { outward() } else { outward_v6() }).collect();
     if found.is_empty() { outward().into_iter().collect() } else { found }
 }
 
-/// Another runtime has its own network unless it is to have ours.
-fn networking(settings: &Settings, data: &Path) -> Networking {
+fn networking(
+    settings: &NodeSettings,
+    cluster: &Cluster,
+    data: &Path,
+    members: watch::Receiver<Option<Vec<Member>>>,
+) -> Networking {
     let is_own_runtime = settings.container_runtime_endpoint.is_none();
-    let usual = if is_own_runtime { CniChoice::Kedge } else { CniChoice::None };
-    let is_ours = settings.cni.unwrap_or(usual) == CniChoice::Kedge;
+    let is_ours = settings.connects_pods();
     // What runs must be found again after it was replaced by a newer one.
     let program = std::env::current_exe().ok().filter(|_| is_ours);
     let own = program.map(|program| OwnNetwork {
         program,
-        cluster: pods(settings).iter().filter_map(|range| Range::new(range.address, range.bits)).collect(),
+        cluster: cluster.pods.iter().filter_map(|range| Range::new(range.address, range.bits)).collect(),
+        between: Between { backend: cluster.pod_network, port: cluster.vxlan_port },
+        members,
     });
     let below = Networking::below(data);
     let (programs, config) = match is_ours && is_own_runtime {
@@ -142,24 +223,57 @@ fn networking(settings: &Settings, data: &Path) -> Networking {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CleanupError {
-    #[error("a server runs on {}: stop it first", data.display())]
+    #[error("a server or an agent runs on {}: stop it first", data.display())]
     InUse { data: PathBuf },
+    #[error("cannot remove {}", data.display())]
+    Data { data: PathBuf, source: std::io::Error },
     #[error("something of the node is left")]
     Left(#[from] CleanError),
+    #[error("something of DNSRecords is left")]
+    Hosts(#[from] kedge_gateway::HostsError),
+    #[error("something of the cluster's DNS is left")]
+    Names(#[from] kedge_dns::PlaceError),
 }
 
 /// Takes away what a node left on this machine. No server begins on its data meanwhile.
 pub(crate) async fn clean(data: &Path) -> Result<(), CleanupError> {
-    let data = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
-    let lock = File::open(data.join("store/lock")).ok();
-    if lock.as_ref().is_some_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock))) {
-        return Err(CleanupError::InUse { data });
-    }
+    let data = absolute(data);
+    let _held = unused(&data)?;
+    names::release(&data)?;
+    hosts::release(&data)?;
     Ok(kedge_agent::clean(&data, &Networking::below(&data)).await?)
 }
 
+/// The same, and its data too.
+pub(crate) async fn uninstall(data: &Path) -> Result<(), CleanupError> {
+    let data = absolute(data);
+    let _held = unused(&data)?;
+    names::release(&data)?;
+    hosts::release(&data)?;
+    kedge_agent::clean(&data, &Networking::below(&data)).await?;
+    match std::fs::remove_dir_all(&data) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(CleanupError::Data { data, source })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Holds the locks of those who would use the data.
+fn unused(data: &Path) -> Result<Vec<File>, CleanupError> {
+    let mut held = Vec::new();
+    for lock in ["store/lock", LOCK] {
+        let Ok(file) = File::open(data.join(lock)) else { continue };
+        if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+            return Err(CleanupError::InUse { data: data.to_owned() });
+        }
+        held.push(file);
+    }
+    Ok(held)
+}
+
 /// What a person says of the node.
-fn told(settings: &Settings) -> kedge_agent::Told {
+fn told(settings: &NodeSettings) -> kedge_agent::Told {
     let amounts = |list: &[Amount]| list.iter().map(|Amount(name, amount)| (name.clone(), *amount)).collect();
     kedge_agent::Told {
         labels: settings
@@ -173,7 +287,7 @@ fn told(settings: &Settings) -> kedge_agent::Told {
     }
 }
 
-fn image_rules(settings: &Settings) -> kedge_agent::ImageRules {
+fn image_rules(settings: &NodeSettings) -> kedge_agent::ImageRules {
     let usual = kedge_agent::ImageRules::default();
     let oldest = settings.image_maximum_gc_age.map(|age| age.0).filter(|age| !age.is_zero());
     kedge_agent::ImageRules {

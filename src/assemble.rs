@@ -1,5 +1,6 @@
 //! Wires the crates into a server; alone knows them all. Decides nothing that one of them could decide.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -18,27 +19,26 @@ use kedge_seal::SealError;
 use kedge_store::{Backup, Store, StoreError};
 use prometheus_client::registry::Registry as Registered;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing_subscriber::EnvFilter;
 
+use crate::cluster::Cluster;
 use crate::control::Parts;
 use crate::network::{Cidr, outward};
 use crate::pki::{Admin, Pki};
+use crate::ranges::RangesError;
 use crate::settings::{Settings, StoreChoice};
 use crate::shutdown::Machine;
-use crate::{agent, control, limits, pages, secrets};
+use crate::{agent, control, door, gateway, limits, pages, ranges, secrets, shutdown, token};
 
-pub(crate) const DATA_DIR: &str = "/var/lib/kedge";
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 6443);
-const SERVICES: Cidr = Cidr { address: IpAddr::V4(Ipv4Addr::new(10, 96, 0, 0)), bits: 16 };
-const PODS: Cidr = Cidr { address: IpAddr::V4(Ipv4Addr::new(10, 244, 0, 0)), bits: 16 };
-const DOMAIN: &str = "cluster.local";
 /// How long after it is ready everything has begun that a server does by itself.
 const SETTLED: Duration = Duration::from_secs(3);
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServerError {
+    #[error(transparent)]
+    Ranges(#[from] RangesError),
     #[error("cannot listen on {at}")]
     Listen { at: SocketAddr, source: io::Error },
     #[error("the store does not work")]
@@ -87,13 +87,18 @@ pub(crate) fn log() {
 /// Runs until it is told to stop. `files` may be open at once.
 pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerError> {
     let clock = Clock::system();
-    let data = settings.data_dir.clone().unwrap_or_else(|| PathBuf::from(DATA_DIR));
+    let data = settings.node.data();
+    let cluster = Cluster::of(&settings);
+    ranges::apart(&cluster)?;
+    if settings.no_agent != Some(true) && settings.node.connects_pods() {
+        ranges::free(&cluster)?;
+    }
     let asked = settings.listen.unwrap_or(LISTEN);
     let at_asked = |source| ServerError::Listen { at: asked, source };
     let listener = TcpListener::bind(asked).await.map_err(at_asked)?;
     let listen = listener.local_addr().map_err(at_asked)?;
-    let machine = Machine::new(settings.shutdown_grace_period.map(|grace| grace.0));
-    let signalled = stop_signal(machine.clone())?;
+    let machine = Machine::new(settings.node.shutdown_grace_period.map(|grace| grace.0));
+    let signalled = shutdown::stop_signal(machine.clone()).map_err(ServerError::Signals)?;
 
     // Before its first key our cryptography gathers chance, for longer than the store takes to open.
     let _gathering = tokio::task::spawn_blocking(kedge_pki::new_key);
@@ -107,18 +112,19 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
             "making new keys in {pki}: servers that share an etcd must share this folder's contents too"
         );
     }
-    let options = registry_options(&settings, listen, gates(&store));
+    let options = registry_options(&settings, &cluster, listen, gates(&store));
     let registry = tokio::spawn(Registry::start(store.clone(), clock.clone(), options));
     // Meanwhile, as neither needs the other.
-    let pki = Pki::open(&pki, &settings, listen, clock.clone())?;
+    let pki = Pki::open(&pki, &settings, &cluster, listen, clock.clone())?;
     let registry = registry.await??;
     let controls = settings.no_controllers != Some(true);
     let policies = controls.then(|| tokio::spawn(keep_checked(registry.clone())));
-    let mut options = http_options(&settings, &pki, listen, files)?;
+    let mut options = http_options(&settings, &cluster, &pki, listen, files)?;
     let audit = audit(&settings, clock.clone())?;
     options.audit = audit.clone();
     let mut figures = Registered::default();
-    let parts = Parts::new(&settings, ranges(&settings), &mut figures)?;
+    let own_ports = own_ports(&settings, listen);
+    let parts = Parts::new(&settings, ranges(&cluster), own_ports, &mut figures)?;
     options.figures = Arc::new(figures);
     let router = kedge_http::router(registry, options)?;
     let tls = Tls::new(pki.serving.clone(), pki.authority.clients()?)?;
@@ -137,19 +143,37 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     let control = controls.then(|| {
         let upkeep = router.clone().upkeep(pki.authority.clone());
         let control = control::run(router.clone(), clock.clone(), parts, store.is_shared().then(control::me));
+        let welcome = token::welcome(
+            router.clone(),
+            cluster.clone(),
+            pki.authority.pem().to_owned(),
+            data.clone(),
+            clock.clone(),
+        );
         tokio::spawn(async move {
-            tokio::join!(upkeep, control);
+            tokio::join!(upkeep, control, welcome);
         })
     });
     let node = (settings.no_agent != Some(true)).then(|| {
-        let (router, data, clock) = (router.clone(), data.clone(), clock.clone());
         let settings = settings.clone();
-        let authority = pki.authority.clone();
-        tokio::spawn(async move { agent::run(router, settings, &data, authority, machine, clock).await })
+        let own =
+            agent::beside(router.clone(), settings, cluster.clone(), &pki.authority, machine, clock.clone());
+        tokio::spawn(async move {
+            agent::run(own).await;
+        })
     });
+    let gateway = tokio::spawn(gateway::run(gateway::Door {
+        router: router.clone(),
+        addresses: agent::addresses(&settings.node, &cluster),
+        settings,
+        authority: pki.authority.clone(),
+        pki: data.join("pki"),
+        me: store.is_shared().then(control::me),
+        clock: clock.clone(),
+    }));
     let renewals = tokio::spawn(async move { pki.keep_fresh(&admin).await });
     serve_until(listener, tls, router, &mut stop).await;
-    control.into_iter().chain(policies).chain(node).for_each(|task| task.abort());
+    control.into_iter().chain(policies).chain(node).chain([gateway]).for_each(|task| task.abort());
     renewals.abort();
     if !*signalled.borrow() && store.is_stopped() {
         return Err(ServerError::StoreStopped);
@@ -164,29 +188,6 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
 
 async fn serve_until(listener: TcpListener, tls: Tls, router: Router, stop: &mut watch::Receiver<bool>) {
     kedge_http::serve(listener, tls, router, stop.clone()).await;
-}
-
-/// Turns true at SIGTERM, SIGINT or SIGPWR; if the machine goes down, once its pods have ended.
-fn stop_signal(machine: Machine) -> Result<watch::Receiver<bool>, ServerError> {
-    let mut terminate = signal(SignalKind::terminate()).map_err(ServerError::Signals)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(ServerError::Signals)?;
-    let power = SignalKind::from_raw(rustix::process::Signal::POWER.as_raw());
-    let mut power = signal(power).map_err(ServerError::Signals)?;
-    let (turn, stop) = watch::channel(false);
-    tokio::spawn(async move {
-        let goes_down = tokio::select! {
-            _ = terminate.recv() => machine.is_going_down().await,
-            _ = interrupt.recv() => false,
-            _ = power.recv() => true,
-        };
-        if goes_down {
-            machine.go_down().await;
-        }
-        turn.send_replace(true);
-        // Kept until the end: a dropped sender would look like a second signal.
-        std::future::pending::<()>().await;
-    });
-    Ok(stop)
 }
 
 /// Turns true at a signal, or when the store takes no more writes: a server that can only refuse is better started again.
@@ -255,24 +256,22 @@ pub(crate) fn restore(file: &Path, data: &Path) -> Result<Backup, ServerError> {
     })
 }
 
-pub(crate) fn services(settings: &Settings) -> Vec<Cidr> {
-    if settings.service_cidr.is_empty() { vec![SERVICES] } else { settings.service_cidr.clone() }
-}
-
-pub(crate) fn pods(settings: &Settings) -> Vec<Cidr> {
-    if settings.cluster_cidr.is_empty() { vec![PODS] } else { settings.cluster_cidr.clone() }
+/// Where nodes answer themselves, so that no Service may.
+fn own_ports(settings: &Settings, listen: SocketAddr) -> BTreeSet<u16> {
+    let node = settings.node.node_listen.unwrap_or(door::LISTEN).port();
+    let gateway = (settings.no_gateway != Some(true)).then(|| {
+        let [http, https] = [settings.gateway_http.unwrap_or(gateway::HTTP), settings.gateway_https.unwrap_or(gateway::HTTPS)];
+        [http.port(), https.port()]
+    });
+    [listen.port(), node].into_iter().chain(gateway.into_iter().flatten()).collect()
 }
 
 /// Where nodes get their pods' addresses from.
-fn ranges(settings: &Settings) -> kedge_nodes::Ranges {
+fn ranges(cluster: &Cluster) -> kedge_nodes::Ranges {
     let all = |ranges: &[Cidr]| {
         ranges.iter().map(|range| kedge_nodes::Range { address: range.address, bits: range.bits }).collect()
     };
-    kedge_nodes::Ranges { pods: all(&pods(settings)), services: all(&services(settings)) }
-}
-
-pub(crate) fn domain(settings: &Settings) -> String {
-    settings.cluster_domain.clone().unwrap_or_else(|| DOMAIN.to_owned())
+    kedge_nodes::Ranges { pods: all(&cluster.pods), services: all(&cluster.services) }
 }
 
 /// Admission from outside the registry, in the order in which it is asked.
@@ -283,15 +282,17 @@ fn gates(store: &Store) -> Vec<Arc<dyn Gate>> {
 
 fn registry_options(
     settings: &Settings,
+    cluster: &Cluster,
     listen: SocketAddr,
     gates: Vec<Arc<dyn Gate>>,
 ) -> kedge_registry::Options {
     let address = if listen.ip().is_unspecified() { outward() } else { Some(listen.ip()) };
     let usual = kedge_registry::Options::default();
     kedge_registry::Options {
-        service_cidrs: services(settings).iter().map(|range| (range.address, range.bits)).collect(),
-        cluster_domain: domain(settings),
+        service_cidrs: cluster.services.iter().map(|range| (range.address, range.bits)).collect(),
+        cluster_domain: cluster.domain.clone(),
         api_address: address.map(|address| (address, listen.port())),
+        dns_service: cluster.has_own_dns(),
         gates,
         mount_tokens: settings.no_controllers != Some(true),
         measures: settings.no_controllers != Some(true),
@@ -304,6 +305,7 @@ fn registry_options(
 
 fn http_options(
     settings: &Settings,
+    cluster: &Cluster,
     pki: &Pki,
     listen: SocketAddr,
     files: u64,
@@ -312,7 +314,8 @@ fn http_options(
     let outside = if listen.ip().is_unspecified() { outward() } else { None };
     let outside = outside.unwrap_or_else(|| reachable(listen.ip()));
     options.address = format!("https://{}", SocketAddr::new(outside, listen.port()));
-    options.issuer = format!("https://kubernetes.default.svc.{}", domain(settings));
+    options.issuer = format!("https://kubernetes.default.svc.{}", cluster.domain);
+    options.names = pki.names.clone();
     options.front_proxy = Some(pki.front_proxy.clone());
     options.node_client = Some(pki.node_client.clone());
     let room = u32::try_from(limits::connections(files)).unwrap_or(u32::MAX);

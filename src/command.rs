@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::assemble::DATA_DIR;
-use crate::settings::Settings;
+use crate::settings::{AgentSettings, DATA_DIR, Life, Settings};
 
 /// A whole Kubernetes cluster in one binary.
 #[derive(Parser)]
@@ -19,6 +18,19 @@ pub(crate) struct Kedge {
 pub(crate) enum Command {
     /// Run the API server with its store, in the foreground.
     Server(Box<Settings>),
+    /// Make this machine a further node of a cluster, and run it in the foreground.
+    Agent(Box<AgentSettings>),
+    /// Look after the tokens with which machines join.
+    Token {
+        #[command(subcommand)]
+        command: TokenCommand,
+        /// The server's data folder.
+        #[arg(long, value_name = "DIR", default_value = DATA_DIR, global = true)]
+        data_dir: PathBuf,
+        /// Where the API is and who to be there [default: kubeconfig in the data folder].
+        #[arg(long, value_name = "FILE", global = true)]
+        kubeconfig: Option<PathBuf>,
+    },
     /// Run the controllers alone, against any Kubernetes API.
     Controllers {
         /// Where the API is and who to be there.
@@ -37,6 +49,12 @@ pub(crate) enum Command {
     /// Take away what a node that is not running left on this machine: containers, network, mounts. Its data stays.
     Clean {
         /// The server's data folder.
+        #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
+        data_dir: PathBuf,
+    },
+    /// Take away everything that a server or a node that is not running left on this machine, and its data.
+    Uninstall {
+        /// The data folder, which is removed.
         #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
         data_dir: PathBuf,
     },
@@ -72,6 +90,29 @@ pub(crate) enum Command {
     },
     /// Print the version.
     Version,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Make a new token and print it.
+    Create {
+        /// How long machines can join with it; 0 is for ever.
+        #[arg(long, value_name = "DURATION", default_value = "24h")]
+        ttl: Life,
+        /// What it is for.
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        description: String,
+        /// Print the whole command with which a machine joins.
+        #[arg(long)]
+        print_join_command: bool,
+    },
+    /// Show which tokens there are; their secrets stay hidden.
+    List,
+    /// Take tokens back. Nodes that joined with them stay.
+    Delete {
+        #[arg(required = true, value_name = "ID")]
+        tokens: Vec<String>,
+    },
 }
 
 #[derive(Subcommand)]

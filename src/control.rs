@@ -1,10 +1,12 @@
 //! Starts the control plane, of a server or alone. It uses the API as any client does, in a server only without a socket.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kedge_client::{Client, ConnectError, World};
 use kedge_clock::Clock;
+use kedge_controllers::Balancers;
 use kedge_engine::{Engine, Leadership, Metrics};
 use kedge_http::Router;
 use kedge_registry::User;
@@ -14,7 +16,7 @@ use prometheus_client::registry::Registry as Registered;
 use serde_json::Value;
 
 use crate::network::host_name;
-use crate::settings::{Settings, SettingsError};
+use crate::settings::{NodeSettings, Settings, SettingsError};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ControlError {
@@ -30,10 +32,12 @@ pub(crate) enum ControlError {
 
 /// What all parts of a server's control plane are made with.
 pub(crate) struct Parts {
-    pub(crate) ranges: kedge_nodes::Ranges,
+    pub(crate) nodes: kedge_nodes::Settings,
     pub(crate) scheduling: kedge_scheduler::Config,
     pub(crate) metrics: Metrics,
     pub(crate) scheduling_metrics: kedge_scheduler::Metrics,
+    /// Ports at which nodes answer themselves.
+    pub(crate) own_ports: BTreeSet<u16>,
 }
 
 impl Parts {
@@ -41,13 +45,18 @@ impl Parts {
     pub(crate) fn new(
         settings: &Settings,
         ranges: kedge_nodes::Ranges,
+        own_ports: BTreeSet<u16>,
         figures: &mut Registered,
     ) -> Result<Self, kedge_scheduler::ConfigError> {
         let parts = Self {
-            ranges,
+            nodes: kedge_nodes::Settings {
+                ranges,
+                grace: settings.node_monitor_grace_period.map(|grace| grace.0),
+            },
             scheduling: scheduling(settings)?,
             metrics: Metrics::default(),
             scheduling_metrics: kedge_scheduler::Metrics::default(),
+            own_ports,
         };
         parts.metrics.register(figures);
         parts.scheduling_metrics.register(figures);
@@ -75,7 +84,8 @@ pub(crate) async fn run(router: Router, clock: Clock, parts: Parts, me: Option<S
     let work = || {
         // They share one world: nobody wants to hold every pod twice.
         let world = World::new(client.clone(), clock.clone());
-        let engine = controllers(world.clone(), client.clone(), clock.clone(), &parts.ranges);
+        let engine = controllers(world.clone(), client.clone(), clock.clone(), &parts.nodes)
+            .with(Balancers { taken: parts.own_ports.clone() });
         let (config, metrics) = (&parts.scheduling, parts.scheduling_metrics.clone());
         let scheduler = Scheduler::new(world, scheduling.clone(), clock.clone(), config, metrics);
         with_scheduler(engine, scheduler).counted_in(parts.metrics.clone()).run()
@@ -88,7 +98,7 @@ pub(crate) async fn controllers_alone(kubeconfig: &Path) -> Result<(), ControlEr
     let (client, clock) = (remote(kubeconfig).await?, Clock::system());
     let work = || {
         let world = World::new(client.clone(), clock.clone());
-        controllers(world, client.clone(), clock.clone(), &kedge_nodes::Ranges::default()).run()
+        controllers(world, client.clone(), clock.clone(), &kedge_nodes::Settings::default()).run()
     };
     lead(&client, &clock, "kedge-controllers", Some(me()), work).await;
     Ok(())
@@ -96,7 +106,8 @@ pub(crate) async fn controllers_alone(kubeconfig: &Path) -> Result<(), ControlEr
 
 /// Runs the scheduler alone, against the API that a kubeconfig names.
 pub(crate) async fn scheduler_alone(kubeconfig: &Path, config: Option<PathBuf>) -> Result<(), ControlError> {
-    let settings = Settings { config, ..Settings::default() }.with_file()?;
+    let node = NodeSettings { config, ..NodeSettings::default() };
+    let settings = Settings { node, ..Settings::default() }.with_file()?;
     let config = scheduling(&settings)?;
     let (client, clock) = (remote(kubeconfig).await?, Clock::system());
     let work = || {
@@ -115,12 +126,12 @@ pub(crate) fn me() -> String {
     format!("{}_{}", host_name().unwrap_or_default(), uuid::Uuid::new_v4())
 }
 
-async fn remote(path: &Path) -> Result<Client, ControlError> {
+pub(crate) async fn remote(path: &Path) -> Result<Client, ControlError> {
     let wrong = |source| ControlError::Kubeconfig { path: path.to_owned(), source: Box::new(source) };
     Ok(kedge_client::https(Kubeconfig::read_from(path).map_err(wrong)?).await?)
 }
 
-async fn lead<W: Future<Output = ()>>(
+pub(crate) async fn lead<W: Future<Output = ()>>(
     client: &Client,
     clock: &Clock,
     lease: &str,
@@ -133,11 +144,11 @@ async fn lead<W: Future<Output = ()>>(
     }
 }
 
-fn controllers(world: World, client: Client, clock: Clock, ranges: &kedge_nodes::Ranges) -> Engine {
+fn controllers(world: World, client: Client, clock: Clock, nodes: &kedge_nodes::Settings) -> Engine {
     let engine = [kedge_controllers::join, kedge_jobs::join, kedge_volumes::join]
         .into_iter()
         .fold(Engine::new(world, client, clock), |engine, join| join(engine));
-    kedge_nodes::join_with(engine, ranges)
+    kedge_nodes::join_with(engine, nodes)
 }
 
 fn with_scheduler(engine: Engine, scheduler: Result<Arc<Scheduler>, kedge_scheduler::ConfigError>) -> Engine {

@@ -2,20 +2,33 @@
 
 mod agent;
 mod assemble;
+mod bundled;
+mod certificate;
+mod cluster;
 mod cni;
 mod command;
 mod control;
 mod door;
+mod gateway;
+mod hosts;
 mod image;
+mod join;
 mod kubeconfig;
 mod limits;
+mod member;
+mod names;
 mod network;
 mod pages;
 mod pki;
+mod policy;
+mod ranges;
 mod secrets;
+mod services;
 mod settings;
 mod shutdown;
+mod token;
 mod traffic;
+mod ways;
 
 use std::error::Error;
 use std::io::Write;
@@ -23,7 +36,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use command::{Command, ImageCommand, Kedge, SecretsCommand};
+use command::{Command, ImageCommand, Kedge, SecretsCommand, TokenCommand};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -36,7 +49,10 @@ fn main() -> ExitCode {
         Command::Server(flags) => server(*flags),
         Command::Controllers { kubeconfig } => alone(control::controllers_alone(&kubeconfig)),
         Command::Scheduler { kubeconfig, config } => alone(control::scheduler_alone(&kubeconfig, config)),
+        Command::Agent(flags) => agent(*flags),
+        Command::Token { command, data_dir, kubeconfig } => tokens(command, &data_dir, kubeconfig),
         Command::Clean { data_dir } => clean(&data_dir),
+        Command::Uninstall { data_dir } => uninstall(&data_dir),
         Command::Backup { file, data_dir } => backup(&file, &data_dir),
         Command::Restore { file, data_dir } => restore(&file, &data_dir),
         Command::Secrets { command: SecretsCommand::RotateKey { data_dir } } => rotate(&data_dir),
@@ -67,6 +83,32 @@ fn server(flags: settings::Settings) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+fn agent(flags: settings::AgentSettings) -> Result<(), Box<dyn Error>> {
+    let settings = flags.with_file()?;
+    let _kept = rustix::thread::disable_transparent_huge_pages(true);
+    assemble::log();
+    limits::raise_files();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(member::run(settings))?;
+    Ok(())
+}
+
+fn tokens(command: TokenCommand, data_dir: &Path, kubeconfig: Option<PathBuf>) -> Result<(), Box<dyn Error>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let told = runtime.block_on(async {
+        let client = token::admin(data_dir, kubeconfig).await?;
+        let now = kedge_clock::Clock::system().now();
+        match command {
+            TokenCommand::Create { ttl, description, print_join_command } => {
+                token::create(&client, ttl.0, &description, print_join_command, now).await
+            }
+            TokenCommand::List => token::list(&client, now).await,
+            TokenCommand::Delete { tokens } => token::delete(&client, &tokens).await,
+        }
+    })?;
+    say(&told)
+}
+
 /// Runs a part of the control plane until a signal ends it; others go on from what it wrote.
 fn alone(part: impl Future<Output = Result<(), control::ControlError>>) -> Result<(), Box<dyn Error>> {
     assemble::log();
@@ -78,6 +120,12 @@ fn clean(data_dir: &Path) -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(agent::clean(data_dir))?;
     say("nothing of the node is left on this machine but its data\n")
+}
+
+fn uninstall(data_dir: &Path) -> Result<(), Box<dyn Error>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(agent::uninstall(data_dir))?;
+    say("nothing of it is left on this machine\n")
 }
 
 fn backup(file: &Path, data_dir: &Path) -> Result<(), Box<dyn Error>> {

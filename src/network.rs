@@ -1,13 +1,14 @@
 //! Addresses: ranges as they are typed, and where others can reach this machine.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::str::FromStr;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// `10.96.0.0/16`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
 pub(crate) struct Cidr {
     pub(crate) address: IpAddr,
     pub(crate) bits: u8,
@@ -34,17 +35,34 @@ impl TryFrom<String> for Cidr {
     }
 }
 
+impl fmt::Display for Cidr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.bits)
+    }
+}
+
+impl From<Cidr> for String {
+    fn from(range: Cidr) -> Self {
+        range.to_string()
+    }
+}
+
 impl Cidr {
     /// The first address after the range's own: the API's Service has it.
     pub(crate) fn first(self) -> IpAddr {
+        self.nth(1)
+    }
+
+    /// The address that stands so far behind the range's own.
+    pub(crate) fn nth(self, number: u8) -> IpAddr {
         match self.address {
             IpAddr::V4(address) => {
                 let mask = u32::MAX.checked_shl(32 - u32::from(self.bits)).unwrap_or(0);
-                IpAddr::V4(Ipv4Addr::from((u32::from(address) & mask) | 1))
+                IpAddr::V4(Ipv4Addr::from((u32::from(address) & mask) | u32::from(number)))
             }
             IpAddr::V6(address) => {
                 let mask = u128::MAX.checked_shl(128 - u32::from(self.bits)).unwrap_or(0);
-                IpAddr::V6(Ipv6Addr::from((u128::from(address) & mask) | 1))
+                IpAddr::V6(Ipv6Addr::from((u128::from(address) & mask) | u128::from(number)))
             }
         }
     }
@@ -84,6 +102,7 @@ mod tests {
         ] {
             assert_eq!(range.parse::<Cidr>().unwrap().first().to_string(), first, "{range}");
         }
+        assert_eq!("10.96.0.0/16".parse::<Cidr>().unwrap().nth(10).to_string(), "10.96.0.10");
         for wrong in ["", "10.0.0.0", "10.0.0.0/33", "x/8", "::/129"] {
             assert!(wrong.parse::<Cidr>().is_err(), "{wrong}");
         }

@@ -9,7 +9,7 @@ use kedge_clock::Clock;
 use kedge_http::{FrontProxy, NodeClient};
 use kedge_pki::{Authority, Leaf, Names, PkiError, Purpose, Serving};
 
-use crate::assemble::{domain, services};
+use crate::cluster::Cluster;
 use crate::kubeconfig;
 use crate::network::{host_name, outward};
 use crate::settings::Settings;
@@ -18,6 +18,8 @@ use crate::settings::Settings;
 pub(crate) struct Pki {
     pub(crate) authority: Arc<Authority>,
     pub(crate) serving: Arc<Serving>,
+    /// Every name and address under which clients may look for the API.
+    pub(crate) names: Vec<String>,
     admin: Leaf,
     pub(crate) front_proxy: Arc<FrontProxy>,
     pub(crate) node_client: Arc<NodeClient>,
@@ -29,15 +31,14 @@ impl Pki {
     pub(crate) fn open(
         folder: &Path,
         settings: &Settings,
+        cluster: &Cluster,
         listen: SocketAddr,
         clock: Clock,
     ) -> Result<Self, PkiError> {
         let authority = Arc::new(Authority::open(folder, "kedge-ca", &clock)?);
-        let names = Names {
-            common_name: "kube-apiserver".to_owned(),
-            organization: None,
-            hosts: hosts(settings, listen),
-        };
+        let hosts = hosts(settings, cluster, listen);
+        let names =
+            Names { common_name: "kube-apiserver".to_owned(), organization: None, hosts: hosts.clone() };
         let serving = Leaf::new(folder, "server", names, Purpose::Server);
         let admin = Names {
             common_name: "kubernetes-admin".to_owned(),
@@ -46,6 +47,7 @@ impl Pki {
         };
         Ok(Self {
             serving: Serving::start(serving, &authority, clock.now())?,
+            names: hosts,
             admin: Leaf::new(folder, "admin", admin, Purpose::Client),
             front_proxy: Arc::new(FrontProxy::open(&folder.join("front-proxy"), &clock)?),
             node_client: Arc::new(NodeClient::new(folder, authority.clone())),
@@ -82,15 +84,15 @@ impl Pki {
     }
 }
 
-/// Every name and address under which clients may look for the API.
-fn hosts(settings: &Settings, listen: SocketAddr) -> Vec<String> {
-    let domain = domain(settings);
+fn hosts(settings: &Settings, cluster: &Cluster, listen: SocketAddr) -> Vec<String> {
+    let domain = &cluster.domain;
     let mut hosts: Vec<String> =
         ["localhost", "127.0.0.1", "::1", "kubernetes", "kubernetes.default"].map(str::to_owned).into();
     hosts.push("kubernetes.default.svc".to_owned());
     hosts.push(format!("kubernetes.default.svc.{domain}"));
-    hosts.extend(services(settings).iter().map(|range| range.first().to_string()));
-    hosts.extend(settings.node_name.clone().or_else(host_name));
+    hosts.extend(cluster.services.iter().map(|range| range.first().to_string()));
+    hosts.push(settings.node.name());
+    hosts.extend(host_name());
     if listen.ip().is_unspecified() {
         hosts.extend(outward().map(|address| address.to_string()));
     } else {

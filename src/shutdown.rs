@@ -1,10 +1,12 @@
 //! Tells the end of this server from the end of the machine: a server that is stopped leaves its pods running, a machine that
 //! goes down gives them time to end.
 
+use std::io;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 /// How long is waited for the pods beyond what they were given.
@@ -63,6 +65,29 @@ impl Machine {
     pub(crate) fn is_down(&self) {
         self.stage.send_replace(Stage::Down);
     }
+}
+
+/// Turns true at SIGTERM, SIGINT or SIGPWR; if the machine goes down, once its pods have ended.
+pub(crate) fn stop_signal(machine: Machine) -> io::Result<watch::Receiver<bool>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let power = SignalKind::from_raw(rustix::process::Signal::POWER.as_raw());
+    let mut power = signal(power)?;
+    let (turn, stop) = watch::channel(false);
+    tokio::spawn(async move {
+        let goes_down = tokio::select! {
+            _ = terminate.recv() => machine.is_going_down().await,
+            _ = interrupt.recv() => false,
+            _ = power.recv() => true,
+        };
+        if goes_down {
+            machine.go_down().await;
+        }
+        turn.send_replace(true);
+        // Kept until the end: a dropped sender would look like a second signal.
+        std::future::pending::<()>().await;
+    });
+    Ok(stop)
 }
 
 #[cfg(test)]

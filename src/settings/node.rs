@@ -1,108 +1,167 @@
-//! What a person says of this machine as a node: labels, taints, amounts. Each is one word on the command line and one
-//! string of a list in the config file.
+//! How a node is set up, whether a server runs beside it or elsewhere. Both roles take these flags and keys.
 
-use std::str::FromStr;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
 
-use k8s_openapi::api::core::v1::Taint;
-use kedge_kinds::Quantity;
 use serde::Deserialize;
 
-/// `key=value`; the value may be empty.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub(crate) struct NodeLabel(pub(crate) String, pub(crate) String);
+use super::limits::{CgroupDriver, EvictionHard};
+use super::list;
+use super::names::{DnsStub, Nameserver};
+use super::words::{Amount, CniChoice, Endpoint, Life, NodeLabel, NodeTaint};
+use crate::network::host_name;
 
-impl FromStr for NodeLabel {
-    type Err = String;
+pub(crate) const DATA_DIR: &str = "/var/lib/kedge";
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once('=') {
-            Some((key, value)) if !key.is_empty() => Ok(Self(key.to_owned(), value.to_owned())),
-            _ => Err(format!("{text:?} is not key=value")),
-        }
+#[derive(clap::Args, Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(rename_all = "kebab-case", default)]
+pub(crate) struct NodeSettings {
+    /// Where everything is kept [default: /var/lib/kedge].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// The socket of a container runtime to use instead of a containerd of our own.
+    #[arg(long, value_name = "SOCKET")]
+    pub(crate) container_runtime_endpoint: Option<Endpoint>,
+    /// Who connects pods: `kedge`, or `none` of ours [default: kedge, with another runtime none].
+    #[arg(long, value_name = "WHO")]
+    pub(crate) cni: Option<CniChoice>,
+    /// Where the runtime finds its networks [default: in the data folder, with `none` /etc/cni/net.d].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cni_conf_dir: Option<PathBuf>,
+    /// Where the runtime finds the programs that connect pods [default: in the data folder, with `none` /opt/cni/bin].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cni_bin_dir: Option<PathBuf>,
+    /// Leave Services to somebody else.
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    pub(crate) no_proxy: Option<bool>,
+    /// Leave network policies to somebody else.
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    pub(crate) no_network_policy: Option<bool>,
+    /// A server that the cluster's DNS asks for names that are not the cluster's; may be repeated [default: those of /etc/resolv.conf].
+    #[arg(long, value_name = "IP[:PORT]", value_delimiter = ',')]
+    pub(crate) dns_upstream: Vec<Nameserver>,
+    /// A server for the names of one domain, example.org=192.0.2.1; may be repeated.
+    #[arg(long, value_name = "DOMAIN=IP[:PORT]", value_delimiter = ',')]
+    pub(crate) dns_stub: Vec<DnsStub>,
+    /// The file that names the hosts of DNSRecords for the node's own programs, or `none` [default: /etc/hosts].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hosts_file: Option<PathBuf>,
+    /// What this machine is called in the cluster [default: its host name].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) node_name: Option<String>,
+    /// A label of this machine's node, key=value; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
+    pub(crate) node_label: Vec<NodeLabel>,
+    /// A taint with which this machine's node begins, key=value:Effect; may be repeated.
+    #[arg(long, value_name = "TAINT", value_delimiter = ',')]
+    pub(crate) node_taint: Vec<NodeTaint>,
+    /// What the node has, in the place of what the machine says: cpu=2,memory=4Gi,pods=50.
+    #[arg(long, value_name = "RESOURCE=AMOUNT", value_delimiter = ',')]
+    pub(crate) node_capacity: Vec<Amount>,
+    /// What of it no pod gets: cpu=500m,memory=1Gi.
+    #[arg(long, value_name = "RESOURCE=AMOUNT", value_delimiter = ',')]
+    pub(crate) system_reserved: Vec<Amount>,
+    /// An address of the node, the usual one first; one of each family [default: that of the way out].
+    #[arg(long, value_name = "IP", value_delimiter = ',')]
+    pub(crate) node_ip: Vec<IpAddr>,
+    /// A folder with pods that this node runs whether or not there is an API [default: static-pods in the data folder].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) static_pod_dir: Option<PathBuf>,
+    /// Mirrors, certificates and credentials of registries [default: /etc/kedge/registries.yaml if there is one].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) registries: Option<PathBuf>,
+    /// How many images are fetched at the same time [default: 4].
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) max_parallel_image_pulls: Option<usize>,
+    /// The percentage of the disk in use from which on unused images go [default: 85].
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) image_gc_high_threshold: Option<u8>,
+    /// The percentage down to which they go [default: 80].
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) image_gc_low_threshold: Option<u8>,
+    /// Remove images that were not used for this long, however empty the disk is [default: never].
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) image_maximum_gc_age: Option<Life>,
+    /// How little may be left before pods have to go, with :90s behind it after a while [default: memory.available<100Mi,nodefs.available<10%,…].
+    #[arg(long, value_name = "SIGNAL<AMOUNT,…")]
+    pub(crate) eviction_hard: Option<EvictionHard>,
+    /// How many threads a pod may have [default: as many as there can be].
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) pod_max_pids: Option<u64>,
+    /// A setting of the kernel that pods may change although others feel it; may end in a star, may be repeated.
+    #[arg(long, value_name = "SYSCTL", value_delimiter = ',')]
+    pub(crate) allowed_unsafe_sysctls: Vec<String>,
+    /// Who makes the cgroups of another runtime's containers, cgroupfs or systemd [default: cgroupfs].
+    #[arg(long, value_name = "DRIVER")]
+    pub(crate) cgroup_driver: Option<CgroupDriver>,
+    /// Where the node lets others in, for logs and commands; port 0 takes a free one [default: 0.0.0.0:10250].
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) node_listen: Option<SocketAddr>,
+    /// How long pods have to end when the machine goes down, or at SIGPWR [default: 0, they are not asked to].
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) shutdown_grace_period: Option<Life>,
+    /// Of it, what is for critical pods alone, which end last [default: 0].
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) shutdown_grace_period_critical_pods: Option<Life>,
+    /// A file with any of these as keys [default: /etc/kedge/config.yaml if there is one].
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip)]
+    pub(crate) config: Option<PathBuf>,
+}
+
+impl NodeSettings {
+    /// Where everything is kept.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.data_dir.clone().unwrap_or_else(|| Path::new(DATA_DIR).to_owned())
     }
-}
 
-/// `key=value:Effect` or `key:Effect`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
-pub(crate) struct NodeTaint(pub(crate) Taint);
-
-impl FromStr for NodeTaint {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is not key=value:NoSchedule, :PreferNoSchedule or :NoExecute");
-        let (what, effect) = text.rsplit_once(':').ok_or_else(wrong)?;
-        let (key, value) = match what.split_once('=') {
-            Some((key, value)) => (key, Some(value.to_owned())),
-            None => (what, None),
-        };
-        let is_known = matches!(effect, "NoSchedule" | "PreferNoSchedule" | "NoExecute");
-        if key.is_empty() || !is_known {
-            return Err(wrong());
-        }
-        let (key, effect) = (key.to_owned(), effect.to_owned());
-        Ok(Self(Taint { key, value, effect, time_added: None }))
+    /// Whether we connect its pods: another runtime has its own network unless it is to have ours.
+    pub(crate) fn connects_pods(&self) -> bool {
+        let usual =
+            if self.container_runtime_endpoint.is_none() { CniChoice::Kedge } else { CniChoice::None };
+        self.cni.unwrap_or(usual) == CniChoice::Kedge
     }
-}
 
-/// `cpu=2`, `memory=4Gi`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
-pub(crate) struct Amount(pub(crate) String, pub(crate) Quantity);
-
-impl FromStr for Amount {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is not resource=amount, as in memory=4Gi");
-        let (name, amount) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(wrong)?;
-        let amount: Quantity = amount.parse().map_err(|_| wrong())?;
-        if amount.is_negative() {
-            return Err(wrong());
-        }
-        Ok(Self(name.to_owned(), amount))
+    /// What this machine is called in the cluster.
+    pub(crate) fn name(&self) -> String {
+        self.node_name.clone().or_else(host_name).unwrap_or_else(|| "node".to_owned())
     }
-}
 
-/// Read from a string of the config file.
-macro_rules! from_string {
-    ($($kind:ty),*) => {$(
-        impl TryFrom<String> for $kind {
-            type Error = String;
-
-            fn try_from(text: String) -> Result<Self, String> {
-                text.parse()
-            }
-        }
-    )*};
-}
-
-from_string!(NodeLabel, NodeTaint, Amount);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_said_of_a_node_is_understood_or_refused() {
-        assert_eq!("a/b=c=d".parse(), Ok(NodeLabel("a/b".to_owned(), "c=d".to_owned())));
-        assert!("=c".parse::<NodeLabel>().is_err() && "a".parse::<NodeLabel>().is_err());
-        for (text, key, value, effect) in [
-            ("k=v:NoSchedule", "k", Some("v"), "NoSchedule"),
-            ("k:NoExecute", "k", None, "NoExecute"),
-            ("k=:PreferNoSchedule", "k", Some(""), "PreferNoSchedule"),
-        ] {
-            let NodeTaint(taint) = text.parse().unwrap();
-            assert_eq!((&*taint.key, taint.value.as_deref(), &*taint.effect), (key, value, effect));
-        }
-        for wrong in ["k=v", "k=v:Never", ":NoSchedule"] {
-            assert!(wrong.parse::<NodeTaint>().is_err(), "{wrong}");
-        }
-        assert_eq!("memory=4Gi".parse::<Amount>().unwrap().1.value(), 4 << 30);
-        for wrong in ["cpu", "cpu=x", "=1", "cpu=-1"] {
-            assert!(wrong.parse::<Amount>().is_err(), "{wrong}");
+    /// What these leave open is taken from the file.
+    pub(super) fn or(self, file: Self) -> Self {
+        Self {
+            data_dir: self.data_dir.or(file.data_dir),
+            container_runtime_endpoint: self.container_runtime_endpoint.or(file.container_runtime_endpoint),
+            cni: self.cni.or(file.cni),
+            cni_conf_dir: self.cni_conf_dir.or(file.cni_conf_dir),
+            cni_bin_dir: self.cni_bin_dir.or(file.cni_bin_dir),
+            no_proxy: self.no_proxy.or(file.no_proxy),
+            no_network_policy: self.no_network_policy.or(file.no_network_policy),
+            dns_upstream: list(self.dns_upstream, file.dns_upstream),
+            dns_stub: list(self.dns_stub, file.dns_stub),
+            hosts_file: self.hosts_file.or(file.hosts_file),
+            node_name: self.node_name.or(file.node_name),
+            node_listen: self.node_listen.or(file.node_listen),
+            node_label: list(self.node_label, file.node_label),
+            shutdown_grace_period: self.shutdown_grace_period.or(file.shutdown_grace_period),
+            shutdown_grace_period_critical_pods: self
+                .shutdown_grace_period_critical_pods
+                .or(file.shutdown_grace_period_critical_pods),
+            node_taint: list(self.node_taint, file.node_taint),
+            node_capacity: list(self.node_capacity, file.node_capacity),
+            system_reserved: list(self.system_reserved, file.system_reserved),
+            node_ip: list(self.node_ip, file.node_ip),
+            static_pod_dir: self.static_pod_dir.or(file.static_pod_dir),
+            registries: self.registries.or(file.registries),
+            max_parallel_image_pulls: self.max_parallel_image_pulls.or(file.max_parallel_image_pulls),
+            image_gc_high_threshold: self.image_gc_high_threshold.or(file.image_gc_high_threshold),
+            image_gc_low_threshold: self.image_gc_low_threshold.or(file.image_gc_low_threshold),
+            image_maximum_gc_age: self.image_maximum_gc_age.or(file.image_maximum_gc_age),
+            eviction_hard: self.eviction_hard.or(file.eviction_hard),
+            pod_max_pids: self.pod_max_pids.or(file.pod_max_pids),
+            allowed_unsafe_sysctls: list(self.allowed_unsafe_sysctls, file.allowed_unsafe_sysctls),
+            cgroup_driver: self.cgroup_driver.or(file.cgroup_driver),
+            config: self.config,
         }
     }
 }

@@ -1,5 +1,6 @@
 use clap::Parser;
 
+use super::words::Endpoint;
 use super::*;
 use crate::command::{Command, Kedge};
 
@@ -19,7 +20,7 @@ fn flags_win_over_the_file() {
     let settings =
         typed(&["--config", file.to_str().unwrap(), "--listen", "127.0.0.1:2"]).with_file().unwrap();
     assert_eq!(settings.listen, Some("127.0.0.1:2".parse().unwrap()));
-    assert_eq!(settings.data_dir.as_deref(), Some(Path::new("/from/file")));
+    assert_eq!(settings.node.data_dir.as_deref(), Some(Path::new("/from/file")));
     assert_eq!(settings.no_agent, Some(true));
     assert_eq!(settings.scheduler, Some(serde_json::json!({"policy": "LeastRequest"})));
     assert_eq!(settings.service_cidr, vec!["10.1.0.0/16".parse().unwrap()]);
@@ -42,7 +43,7 @@ fn the_file_speaks_of_the_node_as_flags_do() {
         "--shutdown-grace-period=30s",
         "--image-gc-high-threshold=70",
     ]);
-    assert_eq!(Settings { config: None, ..read }, flags);
+    assert_eq!(NodeSettings { config: None, ..read.node }, flags.node);
 }
 
 #[test]

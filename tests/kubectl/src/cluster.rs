@@ -3,8 +3,10 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+pub(crate) use kedge_shipped::binary;
+use kedge_shipped::start;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -142,42 +144,21 @@ impl Drop for Cluster {
 }
 
 fn serve(dir: &Path, flags: &[String]) -> Child {
-    let log = std::fs::File::options().create(true).append(true).open(dir.join("log")).unwrap();
-    Command::new(binary())
+    let mut command = Command::new(binary());
+    command
         .args(["server", "--listen", "127.0.0.1:0"])
         .args(flags)
         .arg("--data-dir")
         .arg(dir.join("data"))
         .arg("--write-kubeconfig")
-        .arg(dir.join("kubeconfig"))
-        .stdin(Stdio::null())
-        .stdout(log.try_clone().unwrap())
-        .stderr(log)
-        .spawn()
-        .unwrap()
-}
-
-/// The binary of the build that this test belongs to: it lies one folder above the tests.
-pub(crate) fn binary() -> PathBuf {
-    if let Some(named) = std::env::var_os("KEDGE_BIN") {
-        return named.into();
-    }
-    let built = std::env::current_exe().unwrap();
-    let binary = built.parent().and_then(Path::parent).unwrap().join("kedge");
-    assert!(binary.exists(), "build the binary first: cargo build ({} is not there)", binary.display());
-    binary
+        .arg(dir.join("kubeconfig"));
+    start(&mut command, &dir.join("log"))
 }
 
 /// Tries until it holds, and says what was still untrue when patience ran out.
-pub(crate) fn eventually<T>(what: &str, mut holds: impl FnMut() -> Result<T, String>) -> T {
-    let begun = Instant::now();
-    loop {
-        match holds() {
-            Ok(done) => return done,
-            Err(still) if begun.elapsed() > PATIENCE => panic!("{what}: still {still}"),
-            Err(_) => std::thread::park_timeout(Duration::from_millis(20)),
-        }
-    }
+#[track_caller]
+pub(crate) fn eventually<T>(what: &str, holds: impl FnMut() -> Result<T, String>) -> T {
+    kedge_shipped::eventually(what, PATIENCE, holds)
 }
 
 pub(crate) fn text(bytes: &[u8]) -> String {

@@ -4,7 +4,9 @@
 mod exec;
 mod logs;
 mod machine;
+mod names;
 mod network;
+mod policies;
 mod ports;
 mod upkeep;
 
@@ -16,7 +18,7 @@ type Story = (&'static str, fn(&Machine));
 #[test]
 fn kubectl_works_on_a_node() {
     let machine = Machine::start();
-    let stories: [Story; 13] = [
+    let stories: [Story; 15] = [
         ("what a pod wrote", logs::of_one_that_ended),
         ("what a pod writes", logs::followed),
         ("what it wrote before it was restarted", logs::before_a_restart),
@@ -28,6 +30,8 @@ fn kubectl_works_on_a_node() {
         ("a port of a pod", ports::forwarded),
         ("pods and nodes through the API", ports::through_the_api),
         ("pods on their network", network::reached),
+        ("pods that not everybody reaches", policies::isolated),
+        ("names that pods look up", names::looked_up),
         ("how much is used", upkeep::top),
         ("leaving a node", upkeep::drained),
     ];

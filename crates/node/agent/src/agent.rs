@@ -22,18 +22,22 @@ use kube::runtime::watcher;
 use kube::{Api, Client};
 use tokio::sync::watch;
 
+use crate::belonging::{Belonging, KEY_ANNOTATION};
 use crate::board::Board;
 use crate::cgroups::{Cgroups, Driver};
 use crate::clean;
 use crate::collect::{Collector, ImageRules};
+use crate::cpus::{CpuPolicy, Cpus, CpusError};
 use crate::door;
 use crate::eviction::{Eviction, Keeper};
 use crate::folders::Folders;
+use crate::guard::Guard;
 use crate::lives::Lives;
 use crate::mirrors::Mirrors;
 use crate::network::{self, Networking};
 use crate::node::{Facts, NodeKeeper, Told};
 use crate::notice::notice;
+use crate::probes::Tally;
 use crate::pulled::Pulled;
 use crate::pulls::Pulls;
 use crate::registry::Registry;
@@ -66,6 +70,10 @@ pub struct Settings {
     pub version: String,
     /// What a person says of it.
     pub node: Told,
+    /// By what its machine is known again.
+    pub key: Option<String>,
+    /// Whether it leaves when its object is deleted; else it is made again.
+    pub leaves: bool,
     /// The folder with pods that run whether or not there is an API.
     pub static_pods: Option<PathBuf>,
     /// The file that says how registries are reached.
@@ -82,6 +90,10 @@ pub struct Settings {
     pub most_processes: Option<u64>,
     /// Settings of the kernel that pods may change although others feel it.
     pub unsafe_sysctls: Vec<String>,
+    /// Whether containers may have CPUs to themselves.
+    pub cpus: CpuPolicy,
+    /// Who is told of a pod's addresses before it runs.
+    pub guard: Option<Guard>,
 }
 
 impl Settings {
@@ -98,6 +110,8 @@ impl Settings {
             runtime: None,
             version: "v1.36.0".to_owned(),
             node: Told::default(),
+            key: None,
+            leaves: false,
             static_pods: None,
             registries: None,
             image_rules: ImageRules::default(),
@@ -106,6 +120,8 @@ impl Settings {
             cgroup_driver: Driver::default(),
             most_processes: None,
             unsafe_sysctls: Vec::new(),
+            cpus: CpuPolicy::None,
+            guard: None,
         }
     }
 }
@@ -126,6 +142,8 @@ pub enum AgentError {
     Mounts(#[from] MountError),
     #[error("cannot prepare the cgroups of pods")]
     Cgroups(#[from] UsageError),
+    #[error("cannot give CPUs away")]
+    Cpus(#[from] CpusError),
     #[error("cannot set up registries")]
     Registries(#[from] RegistriesError),
 }
@@ -134,6 +152,7 @@ pub struct Agent {
     tools: Arc<Tools>,
     registry: Arc<Registry>,
     facts: Facts,
+    belonging: Belonging,
     containerd: Option<Containerd>,
     networking: Networking,
     data: PathBuf,
@@ -153,6 +172,7 @@ impl Agent {
             None => {
                 let config = clean::containerd(&settings.data, &settings.networking);
                 let containerd = Containerd::start(config).await?;
+                clean::note(&settings.data, &settings.networking).map_err(AgentError::Programs)?;
                 let image = pause().map_err(AgentError::Pause)?;
                 Store::at(&containerd.socket()).import(&image, None, clock.now(), |_| {}).await?;
                 let socket = containerd.socket();
@@ -195,6 +215,8 @@ impl Agent {
             allocatable,
             machine: Arc::new(cgroups.machine(memory, &settings.data.join("seccomp"))),
             cgroups,
+            cpus: Cpus::open(&settings.cpus, settings.data.join("cpus.json"))?,
+            guard: settings.guard.clone(),
             roster: Roster::default(),
             unsafe_sysctls: settings.unsafe_sysctls.clone(),
             board: Board::default(),
@@ -205,14 +227,20 @@ impl Agent {
             pulled: Pulled::read(settings.data.join("pulled-images.json")),
             mirrors: Mirrors::default(),
             collector: Collector::new(settings.image_rules.clone(), clock.now()),
+            tally: Tally::default(),
             client,
             clock,
         };
+        if let Some(key) = settings.key.clone() {
+            tools.board.write(|notes| drop(notes.annotations.insert(KEY_ANNOTATION.to_owned(), key)));
+        }
+        let belonging = Belonging::open(&settings.data, settings.leaves);
         let registry = Arc::new(Registry::default());
         Ok(Self {
             tools: Arc::new(tools),
             registry,
             facts,
+            belonging,
             containerd,
             networking: settings.networking,
             data: settings.data,
@@ -232,13 +260,24 @@ impl Agent {
         Shutdown { tools: self.tools.clone(), registry: self.registry.clone() }
     }
 
-    /// Looks after the node until it is dropped. Containers run on.
+    /// Looks after the node until it is dropped, or is to leave. Containers run on.
     pub async fn run(self) {
-        let Self { tools, registry, facts, mut containerd, networking, data, mut statics, eviction, door } =
-            self;
+        let Self {
+            tools,
+            registry,
+            facts,
+            belonging,
+            mut containerd,
+            networking,
+            data,
+            mut statics,
+            eviction,
+            door,
+        } = self;
         let socket = containerd.as_ref().map(Containerd::socket);
         tools.world.watch::<Service>();
-        let node = NodeKeeper { tools: tools.clone(), facts };
+        let belonging = Arc::new(belonging);
+        let node = NodeKeeper { tools: tools.clone(), facts, belonging: belonging.clone() };
         let keep_runtime = async {
             match &mut containerd {
                 Some(containerd) => {
@@ -263,7 +302,8 @@ impl Agent {
         let evictions = Keeper::new(tools.clone(), registry.clone(), meter, eviction);
         let mirrors = tools.mirrors.keep(&tools, files.clone());
         let local_paths = LocalPaths { tools: tools.clone() };
-        tokio::join!(
+        let all = async {
+            tokio::join!(
             keep_runtime,
             node.keep(),
             notice,
@@ -271,11 +311,17 @@ impl Agent {
             statics,
             mirrors,
             tools.collector.keep(&tools),
+            tools.cpus.keep(&tools),
             local_paths.keep(),
             evictions.keep(),
             door,
             network::keep(&tools, &data, &networking)
-        );
+            )
+        };
+        tokio::select! {
+            _ = all => {}
+            () = belonging.left() => {}
+        }
     }
 }
 

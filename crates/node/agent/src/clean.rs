@@ -2,10 +2,11 @@
 //! data stays.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use futures::future::join_all;
-use kedge_images::PAUSE_IMAGE;
+use kedge_images::{PAUSE_IMAGE, Store};
 use kedge_network::{NetworkError, remove};
 use kedge_runtime::Runtime;
 use kedge_runtime::RuntimeError;
@@ -13,7 +14,9 @@ use kedge_runtime::containerd::{Config, Containerd, ContainerdError, may_lower_o
 use kedge_runtime::wire::PodSandboxFilter;
 use kedge_usage::UsageError;
 use rustix::mount::{UnmountFlags, unmount};
+use serde::{Deserialize, Serialize};
 
+use crate::belonging;
 use crate::cgroups;
 use crate::network::{Networking, given};
 use crate::vault;
@@ -31,7 +34,7 @@ pub enum CleanError {
     #[error("cannot unmount {}", path.display())]
     Mount { path: PathBuf, source: rustix::io::Errno },
     #[error("cannot look for what is mounted")]
-    Mounts(#[source] std::io::Error),
+    Mounts(#[source] io::Error),
 }
 
 /// How our own containerd is set up.
@@ -46,12 +49,39 @@ pub(crate) fn containerd(data: &Path, networking: &Networking) -> Config {
     }
 }
 
-/// What is not there any more is no error: doing it twice is doing it once.
+/// The folders of the network that a containerd was told of. Whoever ends its sandboxes needs the same.
+#[derive(Serialize, Deserialize)]
+struct Told {
+    programs: PathBuf,
+    config: PathBuf,
+}
+
+/// Written beside the containerd that it is about.
+const RECORD: &str = "containerd/network.json";
+
+/// Writes down what `clean` has to know, which may be asked for without anything else.
+pub(crate) fn note(data: &Path, networking: &Networking) -> io::Result<()> {
+    let (programs, config) = (networking.programs.clone(), networking.config.clone());
+    let file = data.join(RECORD);
+    let text = serde_json::to_vec(&Told { programs, config })?;
+    if fs::read(&file).is_ok_and(|held| held == text) {
+        return Ok(());
+    }
+    let new = file.with_extension("new");
+    fs::write(&new, text)?;
+    fs::rename(new, file)
+}
+
+/// What is not there any more is no error: doing it twice is doing it once. A network that was written down counts more than
+/// the one that is given.
 pub async fn clean(data: &Path, networking: &Networking) -> Result<(), CleanError> {
-    let config = containerd(data, networking);
+    let told = fs::read(data.join(RECORD)).ok().and_then(|text| serde_json::from_slice::<Told>(&text).ok());
+    let told = told.map(|Told { programs, config }| Networking { programs, config, ..networking.clone() });
+    let config = containerd(data, told.as_ref().unwrap_or(networking));
     if config.folder.exists() {
         let containerd = Containerd::start(config).await?;
         let ended = end_all(&Runtime::at(&containerd.socket())).await;
+        give_back(&Store::at(&containerd.socket())).await;
         containerd.stop().await;
         ended?;
     }
@@ -61,6 +91,7 @@ pub async fn clean(data: &Path, networking: &Networking) -> Result<(), CleanErro
     if let Some(vault) = vault::place(data) {
         vault::clear(&vault);
     }
+    belonging::forget(data);
     cgroups::clear(data)?;
     unmount_below(data)
 }
@@ -72,6 +103,19 @@ async fn end_all(runtime: &Runtime) -> Result<(), RuntimeError> {
         runtime.remove_sandbox(&sandbox.id).await
     });
     join_all(ended).await.into_iter().collect()
+}
+
+/// Images that pods had mounted take room on the disk for as long as nobody gives them back.
+async fn give_back(store: &Store) {
+    let keys = match store.views().await {
+        Ok(keys) => keys,
+        Err(error) => return tracing::warn!(%error, "cannot see which images were mounted"),
+    };
+    for key in keys {
+        if let Err(error) = store.give_back(&key).await {
+            tracing::warn!(%error, key, "cannot give back an image that was mounted");
+        }
+    }
 }
 
 /// The latest first, as they may stand on each other.

@@ -23,6 +23,7 @@ use self::conditions::{Runtime, conditions, is_ready};
 pub(crate) use self::facts::Facts;
 pub use self::facts::Told;
 use self::status::{Inventory, images, status};
+use crate::belonging::Belonging;
 use crate::board::Notes;
 use crate::tools::Tools;
 
@@ -46,6 +47,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(crate) struct NodeKeeper {
     pub(crate) tools: Arc<Tools>,
     pub(crate) facts: Facts,
+    pub(crate) belonging: Arc<Belonging>,
 }
 
 /// What is remembered from one turn to the next.
@@ -83,9 +85,12 @@ impl NodeKeeper {
             match events.try_next().await {
                 Ok(Some(watcher::Event::Init)) => listed = None,
                 Ok(Some(watcher::Event::InitApply(node))) => listed = Some(node),
-                Ok(Some(watcher::Event::InitDone)) => self.seen(listed.take()),
+                Ok(Some(watcher::Event::InitDone)) => match listed.take() {
+                    None => self.missing().await,
+                    listed => self.seen(listed),
+                },
                 Ok(Some(watcher::Event::Apply(node))) => self.seen(Some(node)),
-                Ok(Some(watcher::Event::Delete(_))) => self.seen(None),
+                Ok(Some(watcher::Event::Delete(_))) => self.missing().await,
                 Ok(None) => return,
                 Err(error) => {
                     tracing::debug!(%error, "cannot watch this node");
@@ -95,7 +100,23 @@ impl NodeKeeper {
         }
     }
 
+    /// What the watch no longer shows may have been made since: only who asks now knows.
+    async fn missing(&self) {
+        let nodes = Api::<Node>::all(self.tools.client.clone());
+        match nodes.get_opt(&self.tools.place.node).await {
+            Ok(None) => {
+                self.belonging.missing();
+                self.seen(None);
+            }
+            Ok(found) => self.seen(found),
+            Err(error) => tracing::debug!(%error, "cannot ask for this node"),
+        }
+    }
+
     fn seen(&self, node: Option<Node>) {
+        if let Some(node) = &node {
+            self.belonging.seen(node);
+        }
         let node = node.map(|mut node| {
             node.metadata.managed_fields = None;
             Arc::new(node)
@@ -153,6 +174,7 @@ impl NodeKeeper {
             Some(found) => found,
             None => match nodes.get_opt(&self.tools.place.node).await? {
                 Some(found) => Arc::new(found),
+                None if self.belonging.missing() => return Ok(false),
                 None => {
                     let (new, events) = self.wanted(&self.new_node(), notes, memory, now);
                     let made = Arc::new(nodes.create(&PostParams::default(), &new).await?);
@@ -207,9 +229,13 @@ impl NodeKeeper {
                     memory.inventory.features = answer.features;
                     memory.runtime = Some((Runtime::Says(answer.status.unwrap_or_default()), now));
                 }
-                Err(_)
-                    if memory.runtime.as_ref().is_some_and(|(_, asked)| !is_past(*asked, TOLERATED, now)) => {
-                }
+                // One that takes the question and never answers is not being started again.
+                Err(error)
+                    if !error.is_late()
+                        && memory
+                            .runtime
+                            .as_ref()
+                            .is_some_and(|(_, asked)| !is_past(*asked, TOLERATED, now)) => {}
                 Err(error) => {
                     let asked = memory.runtime.take().map_or(Timestamp::UNIX_EPOCH, |(_, asked)| asked);
                     memory.runtime = Some((Runtime::Silent(error.to_string()), asked));

@@ -2,19 +2,17 @@
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kedge_images::{File, Store, build};
 use kedge_runtime::Runtime;
+use kedge_shipped::{binary, start};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::json;
 
-pub(crate) const IMAGE: &str = "busybox:1";
+pub(crate) use kedge_shipped::IMAGE;
 const NODE: &str = "static";
 /// Far longer than anything here takes; only a hang reaches it.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -33,7 +31,7 @@ impl Machine {
         let server = serve(folder.path(), port);
         let machine = Self { folder, port, server };
         machine.until_ready().await;
-        machine.import().await;
+        kedge_shipped::import(&machine.data()).await;
         machine
     }
 
@@ -113,18 +111,6 @@ impl Machine {
             }
         }
     }
-
-    async fn import(&self) {
-        let content = Bytes::from(std::fs::read("/bin/busybox").unwrap());
-        let files = [
-            File::Folder { path: "/bin".to_owned(), mode: 0o755 },
-            File::Regular { path: "/bin/busybox".to_owned(), mode: 0o755, content },
-            File::Link { path: "/bin/sh".to_owned(), target: "busybox".to_owned() },
-            File::Link { path: "/bin/sleep".to_owned(), target: "busybox".to_owned() },
-        ];
-        let image = build(IMAGE, &files, json!({"Env": ["PATH=/bin"]})).unwrap();
-        Store::at(&self.socket()).import(&image, None, jiff::Timestamp::now(), |_| {}).await.unwrap();
-    }
 }
 
 impl Drop for Machine {
@@ -152,8 +138,8 @@ fn is_containerd(pid: Pid) -> bool {
 }
 
 fn serve(folder: &Path, port: u16) -> Child {
-    let log = std::fs::File::options().create(true).append(true).open(folder.join("log")).unwrap();
-    Command::new(binary())
+    let mut command = Command::new(binary());
+    command
         .args([
             "server",
             "--node-name",
@@ -171,21 +157,6 @@ fn serve(folder: &Path, port: u16) -> Child {
         .arg("--data-dir")
         .arg(folder.join("data"))
         .arg("--write-kubeconfig")
-        .arg(folder.join("kubeconfig"))
-        .stdin(Stdio::null())
-        .stdout(log.try_clone().unwrap())
-        .stderr(log)
-        .spawn()
-        .unwrap()
-}
-
-/// The binary of the build that this test belongs to: it lies one folder above the tests.
-fn binary() -> PathBuf {
-    if let Some(named) = std::env::var_os("KEDGE_BIN") {
-        return named.into();
-    }
-    let built = std::env::current_exe().unwrap();
-    let binary = built.parent().and_then(Path::parent).unwrap().join("kedge");
-    assert!(binary.exists(), "build the binary first: cargo build ({} is not there)", binary.display());
-    binary
+        .arg(folder.join("kubeconfig"));
+    start(&mut command, &folder.join("log"))
 }

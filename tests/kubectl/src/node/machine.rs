@@ -1,18 +1,13 @@
 //! A server with the node of this machine and an image to run. It leaves nothing behind: no process, no mount, no link.
 
 use std::ops::Deref;
-use std::path::Path;
 use std::process::Command;
 
-use bytes::Bytes;
-use kedge_images::{File, Store, build};
-use rustix::mount::{UnmountFlags, unmount};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::cluster::{Cluster, binary, eventually};
 
-pub(super) const IMAGE: &str = "busybox:1";
+pub(super) use kedge_shipped::IMAGE;
 pub(super) const NODE: &str = "here";
 
 pub(super) struct Machine(Cluster);
@@ -31,7 +26,8 @@ impl Machine {
         let own = std::process::id() % 64;
         let (pods, services) = (format!("10.{}.0.0/16", 128 + own), format!("10.{}.0.0/16", 32 + own));
         let flags = ["--node-name", NODE, "--node-listen", "0.0.0.0:0", "--cluster-cidr", &pods];
-        let more = ["--service-cidr", &services, "--eviction-hard", "memory.available<10Mi"];
+        let stub = super::names::other();
+        let more = ["--service-cidr", &services, "--eviction-hard", "memory.available<10Mi", "--dns-stub", &stub];
         let machine = Self(Cluster::with(&[&flags[..], &more].concat()));
         eventually("the node is ready", || {
             let ready = "jsonpath={.status.conditions[?(@.type==\"Ready\")].status}";
@@ -43,25 +39,9 @@ impl Machine {
         machine
     }
 
-    /// Debian's busybox, with the names under which it does something.
     fn import(&self) {
-        let content = Bytes::from(std::fs::read("/bin/busybox").unwrap());
-        let folder = |path: &str| File::Folder { path: path.to_owned(), mode: 0o755 };
-        let names = ["sh", "cat", "tar", "sleep", "httpd", "ls", "stty", "tty", "mkdir", "rm", "test", "id"];
-        let links =
-            names.map(|name| File::Link { path: format!("/bin/{name}"), target: "busybox".to_owned() });
-        let mut files = vec![
-            folder("/bin"),
-            folder("/tmp"),
-            File::Regular { path: "/bin/busybox".to_owned(), mode: 0o755, content },
-        ];
-        files.extend(links);
-        let image = build(IMAGE, &files, json!({"Env": ["PATH=/bin"]})).unwrap();
-        let socket = self.data().join("containerd/containerd.sock");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let imported =
-            async { Store::at(&socket).import(&image, None, jiff::Timestamp::now(), |_| {}).await };
-        runtime.block_on(imported).unwrap();
+        runtime.block_on(kedge_shipped::import(&self.data()));
     }
 
     /// Makes a pod; `spec` is JSON without the braces around it.
@@ -112,32 +92,6 @@ impl Drop for Machine {
         let data = self.data();
         self.0.kill();
         let _cleaned = Command::new(binary()).args(["clean", "--data-dir"]).arg(&data).output();
-        for pid in processes_below(&data) {
-            let _gone = kill_process(pid, Signal::KILL);
-        }
-        // A mount may lie below another: the last one made goes first.
-        for mount in mounts_below(&data).iter().rev() {
-            let _unmounted = unmount(mount, UnmountFlags::DETACH);
-        }
+        kedge_shipped::sweep(&data);
     }
-}
-
-/// Processes that were started with something of this folder: containerd and the shims that outlive it.
-fn processes_below(folder: &Path) -> Vec<Pid> {
-    let folder = folder.to_string_lossy().into_owned();
-    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    all.filter_map(|entry| {
-        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
-        let line = std::fs::read(entry.path().join("cmdline")).ok()?;
-        let own = pid != std::process::id().cast_signed() && String::from_utf8_lossy(&line).contains(&folder);
-        own.then(|| Pid::from_raw(pid)).flatten()
-    })
-    .collect()
-}
-
-fn mounts_below(folder: &Path) -> Vec<String> {
-    let folder = folder.to_string_lossy().into_owned();
-    let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let places = table.lines().filter_map(|line| line.split(' ').nth(4));
-    places.filter(|place| place.starts_with(&folder)).map(str::to_owned).collect()
 }

@@ -1,0 +1,100 @@
+//! Whether this node is still part of the cluster. The object of a node that stands for itself is made again if somebody deletes it; a
+//! further node whose object is deleted leaves, also if that happened while it was away.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use k8s_openapi::api::core::v1::Node;
+use tokio::sync::watch;
+
+/// On the node's object: by what key its machine is known again.
+pub const KEY_ANNOTATION: &str = "kedge.dev/node-key";
+/// In the data folder once the cluster has had this node: its object's uid.
+const FILE: &str = "registered";
+
+pub(crate) struct Belonging {
+    /// `None` for a node that never leaves.
+    file: Option<PathBuf>,
+    known: watch::Sender<Known>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Known {
+    uid: Option<String>,
+    left: bool,
+}
+
+impl Belonging {
+    pub(crate) fn open(data: &Path, leaves: bool) -> Self {
+        let file = leaves.then(|| data.join(FILE));
+        let uid = file.as_ref().and_then(|file| fs::read_to_string(file).ok());
+        Self { file, known: watch::Sender::new(Known { uid, left: false }) }
+    }
+
+    /// The cluster has this node.
+    pub(crate) fn seen(&self, node: &Node) {
+        let Some(file) = &self.file else { return };
+        let uid = node.metadata.uid.clone();
+        if self.known.borrow().uid == uid {
+            return;
+        }
+        // Whether it is written matters only if the node is deleted while nobody is there.
+        if let Err(error) = fs::write(file, uid.as_deref().unwrap_or_default()) {
+            tracing::warn!(%error, "cannot write down that the cluster has this node");
+        }
+        self.known.send_modify(|known| known.uid = uid);
+    }
+
+    /// The cluster surely has it no longer. True if it is to leave.
+    pub(crate) fn missing(&self) -> bool {
+        let leaves = self.file.is_some() && self.known.borrow().uid.is_some();
+        if leaves {
+            self.known.send_modify(|known| known.left = true);
+        }
+        leaves
+    }
+
+    /// Waits until it is to leave; for ever, for one that never does.
+    pub(crate) async fn left(&self) {
+        let mut known = self.known.subscribe();
+        if known.wait_for(|known| known.left).await.is_err() {
+            std::future::pending().await
+        }
+    }
+}
+
+/// Forgets that the cluster had a node here.
+pub(crate) fn forget(data: &Path) {
+    // Whoever never was part of one has no such file.
+    let _gone = fs::remove_file(data.join(FILE));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(uid: &str) -> Node {
+        let mut node = Node::default();
+        node.metadata.uid = Some(uid.to_owned());
+        node
+    }
+
+    #[tokio::test]
+    async fn only_what_was_there_can_leave() {
+        let data = tempfile::tempdir().unwrap();
+        let stays = Belonging::open(data.path(), false);
+        stays.seen(&node("a"));
+        assert!(!stays.missing(), "it is made again");
+
+        let new = Belonging::open(data.path(), true);
+        assert!(!new.missing(), "the cluster has not had it yet");
+        new.seen(&node("a"));
+        assert!(new.missing());
+        new.left().await;
+
+        let again = Belonging::open(data.path(), true);
+        assert!(again.missing(), "it was deleted while nobody was there");
+        forget(data.path());
+        assert!(!Belonging::open(data.path(), true).missing());
+    }
+}

@@ -1,0 +1,126 @@
+//! The role of `kedge agent`: a further node of a cluster whose servers are elsewhere. It goes on while no server answers, and leaves
+//! this machine as it found it when its node is deleted.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kedge_agent::{CleanError, Networking};
+use kedge_clock::Clock;
+use kedge_pki::{PkiError, Shown};
+
+use crate::agent::{self, Ended, Role, absolute};
+use crate::door::{Asked, NodeCertificate};
+use crate::join::{JoinError, Membership, folder, forget};
+use crate::ranges;
+use crate::settings::AgentSettings;
+use crate::shutdown::{Machine, stop_signal};
+
+/// Whoever holds it runs a node on the data beside it.
+pub(crate) const LOCK: &str = "agent.lock";
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MemberError {
+    #[error("cannot use the data folder {}", path.display())]
+    Data { path: PathBuf, source: io::Error },
+    #[error("an agent runs on {} already", path.display())]
+    InUse { path: PathBuf },
+    #[error("{} is a server's data folder: give this node another with --data-dir", path.display())]
+    ServersData { path: PathBuf },
+    #[error("cannot listen for signals")]
+    Signals(#[source] io::Error),
+    #[error(transparent)]
+    Join(#[from] JoinError),
+    #[error("this machine is no node, as the log says why")]
+    Failed,
+    #[error("the node was deleted, but something of it is left")]
+    Left(#[from] CleanError),
+    #[error("the node was deleted, but its identity could not be removed")]
+    Forget(#[source] PkiError),
+}
+
+/// Runs until it is told to stop, or the node is deleted.
+pub(crate) async fn run(settings: AgentSettings) -> Result<(), MemberError> {
+    let clock = Clock::system();
+    let data = absolute(&settings.node.data());
+    if data.join("store").exists() {
+        return Err(MemberError::ServersData { path: data });
+    }
+    let _held = lock(&data)?;
+    let machine = Machine::new(settings.node.shutdown_grace_period.map(|grace| grace.0));
+    let mut stop = stop_signal(machine.clone()).map_err(MemberError::Signals)?;
+    let started = tokio::select! {
+        started = start(&settings, &data, machine, &clock) => started?,
+        _ = stop.wait_for(|stop| *stop) => return Ok(()),
+    };
+    let (member, role) = started;
+    let name = role.name.clone();
+    tracing::info!("kedge is the node {name} of the cluster");
+    let ended = tokio::select! {
+        ended = agent::run(role) => Some(ended),
+        () = async { member.keep().await; std::future::pending().await } => None,
+        _ = stop.wait_for(|stop| *stop) => None,
+    };
+    match ended {
+        None => tracing::info!("kedge has stopped; what runs on this node runs on"),
+        Some(Ended::Failed) => return Err(MemberError::Failed),
+        Some(Ended::Left) => {
+            tracing::info!("the node {name} was deleted: ending its pods");
+            kedge_agent::clean(&data, &Networking::below(&data)).await?;
+            forget(&data).map_err(MemberError::Forget)?;
+            tracing::info!(
+                "this machine is no longer part of the cluster; nothing of the node is left but its data"
+            );
+        }
+    }
+    Ok(())
+}
+
+async fn start(
+    settings: &AgentSettings,
+    data: &Path,
+    machine: Machine,
+    clock: &Clock,
+) -> Result<(Membership, Role), JoinError> {
+    let member = Membership::open(settings, data, clock).await?;
+    member.check_name().await?;
+    let cluster = member.cluster().await?;
+    if settings.node.connects_pods() {
+        ranges::free(&cluster)?;
+    }
+    let certificate = Asked {
+        node: member.node.clone(),
+        folder: folder(data),
+        authority: member.authority.clone(),
+        servers: member.servers.all().into_iter().map(|place| place.host).collect(),
+        shown: Arc::new(Shown::default()),
+        clock: clock.clone(),
+    };
+    let role = Role {
+        name: member.node.clone(),
+        data: data.to_owned(),
+        client: member.servers.client(),
+        settings: settings.node.clone(),
+        cluster,
+        server: None,
+        certificate: Ok(NodeCertificate::Asked(certificate)),
+        key: Some(member.key()?),
+        machine,
+        clock: clock.clone(),
+    };
+    Ok((member, role))
+}
+
+/// Nobody else runs a node on this data while the file is held.
+fn lock(data: &Path) -> Result<File, MemberError> {
+    let failed = |source| MemberError::Data { path: data.to_owned(), source };
+    std::fs::create_dir_all(data).map_err(failed)?;
+    let file =
+        File::options().create(true).truncate(false).write(true).open(data.join(LOCK)).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(MemberError::InUse { path: data.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
+    }
+}

@@ -1,0 +1,22 @@
+//! Services on this node: carried by the kernel, by rules of our own, whoever connects the pods.
+
+use kedge_client::World;
+use kedge_network::Network;
+use kedge_proxy::Range;
+
+use crate::traffic::Ground;
+
+/// Carries them for as long as it is let; the kernel carries them on after that.
+pub(crate) async fn run(ground: &Ground, world: World) {
+    let settings = kedge_proxy::Settings {
+        table: format!("{}-services", Network::name(&ground.data, &ground.node)),
+        node: ground.node.clone(),
+        cluster: ground
+            .cluster
+            .pods
+            .iter()
+            .filter_map(|range| Range::new(range.address, range.bits))
+            .collect(),
+    };
+    kedge_proxy::run(settings, world, ground.clock.clone()).await;
+}

@@ -1,0 +1,1 @@
+//! Holds the test of several nodes; everything is in `tests/`.

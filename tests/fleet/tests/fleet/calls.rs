@@ -1,0 +1,75 @@
+//! Who reaches whom across nodes.
+
+use kedge_shipped::eventually;
+
+use crate::machine::PATIENCE;
+use crate::scene::{PAGE, Scene, told};
+
+const CALLERS: [&str; 3] = ["caller-one", "caller-two", "caller-three"];
+
+pub(crate) fn into_pods(scene: &mut Scene) {
+    eventually("commands run on a node that joined", PATIENCE, || {
+        let told = scene.try_kubectl(&["exec", "caller-three", "--", "hostname"])?;
+        if told == "caller-three\n" { Ok(()) } else { Err(told) }
+    });
+    scene.pod("talker", "talker", "two", "echo said on two; exec sleep 1000");
+    scene.ready("talker");
+    assert_eq!(scene.kubectl(&["logs", "talker"]), "said on two\n");
+}
+
+pub(crate) fn pods(scene: &mut Scene) {
+    for page in ["page-two", "page-one"] {
+        let url = format!("http://{}:8080/", scene.address_of(page));
+        for caller in CALLERS {
+            eventually(&format!("{caller} reaches {page}"), PATIENCE, || {
+                let told = scene.fetch(caller, &url)?;
+                if told == format!("{page}\n") { Ok(()) } else { Err(told) }
+            });
+        }
+    }
+}
+
+pub(crate) fn services(scene: &mut Scene) {
+    let address = scene.kubectl(&["get", "service", "page", "--output=jsonpath={.spec.clusterIP}"]);
+    for caller in CALLERS {
+        eventually(&format!("{caller} reaches both pages by their Service"), PATIENCE, || {
+            let mut seen = std::collections::BTreeSet::new();
+            for _ in 0..12 {
+                seen.insert(scene.fetch(caller, &format!("http://{address}/"))?);
+            }
+            if seen.len() == 2 { Ok(()) } else { Err(format!("only {seen:?}")) }
+        });
+    }
+    // The API is a Service too.
+    let (api, port) = ("10.96.0.1", "443");
+    for caller in CALLERS {
+        scene.kubectl(&["exec", caller, "--", "nc", "-z", "-w", "2", api, port]);
+    }
+}
+
+pub(crate) fn node_ports(scene: &mut Scene) {
+    let port = scene.kubectl(&["get", "service", "page", "--output=jsonpath={.spec.ports[0].nodePort}"]);
+    for machine in [&scene.server, &scene.two, &scene.three] {
+        let url = format!("http://{}:{port}/", machine.address);
+        eventually(&format!("{} answers at {port}", machine.name), PATIENCE, || {
+            let page = told(scene.switch.beyond("busybox", &["wget", "-q", "-T", "2", "-O-", &url]))?;
+            if page.starts_with("page-") { Ok(()) } else { Err(page) }
+        });
+    }
+}
+
+pub(crate) fn names(scene: &mut Scene) {
+    for caller in CALLERS {
+        for url in ["http://page/", "http://page.default.svc.cluster.local/"] {
+            eventually(&format!("{caller} knows {url}"), PATIENCE, || {
+                let page = scene.fetch(caller, url)?;
+                if page.starts_with("page-") { Ok(()) } else { Err(page) }
+            });
+        }
+    }
+    // A name that is new is known at once.
+    scene.pod("newcomer", "newcomer", "three", PAGE);
+    scene.ready("newcomer");
+    scene.kubectl(&["expose", "pod", "newcomer", "--port=80", "--target-port=8080"]);
+    eventually("a new name is known", PATIENCE, || scene.fetch("caller-one", "http://newcomer/"));
+}

@@ -1,0 +1,161 @@
+//! The fleet: a server with its node, two further machines, and kubectl on the server's.
+
+use std::process::{Command, Output};
+
+use kedge_shipped::{IMAGE, eventually, import};
+use serde_json::{Value, json};
+
+use crate::machine::{Machine, PATIENCE};
+use crate::switch::Switch;
+use crate::traces::Traces;
+
+/// How full this machine's disk is must not matter here, and its own names are none of ours.
+pub(crate) const NODE: [&str; 4] = ["--eviction-hard", "memory.available<1Mi", "--hosts-file", "none"];
+/// Until it is told to end, and then at once.
+pub(crate) const FOR_EVER: &str = "trap 'exit 0' TERM; while :; do sleep 0.1; done";
+/// A page that says which pod it is on.
+pub(crate) const PAGE: &str =
+    "mkdir /tmp/www; hostname > /tmp/www/index.html; exec httpd -f -p 8080 -h /tmp/www";
+
+pub(crate) struct Scene {
+    pub(crate) server: Machine,
+    pub(crate) two: Machine,
+    pub(crate) three: Machine,
+    /// How the machines were before anything ran on them, in this order.
+    pub(crate) before: [Traces; 3],
+    runtime: tokio::runtime::Runtime,
+    // The last to go: nothing is reached without it.
+    pub(crate) switch: Switch,
+    _folder: tempfile::TempDir,
+}
+
+impl Scene {
+    pub(crate) fn start() -> Self {
+        let folder = tempfile::Builder::new().prefix("kfleet").tempdir().unwrap();
+        let mut switch = Switch::new();
+        let server = Machine::new("one", switch.plug(), folder.path());
+        let two = Machine::new("two", switch.plug(), folder.path());
+        let three = Machine::new("three", switch.plug(), folder.path());
+        let before = [&server, &two, &three].map(|machine| Traces::of(&machine.host, &machine.data()));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let mut scene = Self { server, two, three, before, runtime, switch, _folder: folder };
+        scene.start_server();
+        scene.node_is("one", "True");
+        scene.import(|scene| &scene.server);
+        scene
+    }
+
+    pub(crate) fn start_server(&mut self) {
+        let kubeconfig = self.server.file("kubeconfig").display().to_string();
+        let mut flags = vec!["server", "--node-name", "one", "--write-kubeconfig", &kubeconfig];
+        flags.extend(["--node-monitor-grace-period", "20s"]);
+        flags.extend(NODE);
+        self.server.run(&flags);
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("https://{}:6443", self.server.address)
+    }
+
+    pub(crate) fn import(&self, at: impl Fn(&Self) -> &Machine) {
+        self.runtime.block_on(import(&at(self).data()));
+    }
+
+    pub(crate) fn logs(&self) -> String {
+        [&self.server, &self.two, &self.three].map(Machine::log).concat()
+    }
+
+    fn kubectl_command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.server.command("kubectl");
+        command.env("KUBECONFIG", self.server.file("kubeconfig")).env("HOME", self.server.file(""));
+        command.arg("--request-timeout=20s").args(arguments);
+        command
+    }
+
+    /// What kubectl says, whether or not it goes well.
+    pub(crate) fn try_kubectl(&self, arguments: &[&str]) -> Result<String, String> {
+        told(self.kubectl_command(arguments).output().unwrap())
+    }
+
+    /// What kubectl says when it goes well.
+    #[track_caller]
+    pub(crate) fn kubectl(&self, arguments: &[&str]) -> String {
+        self.try_kubectl(arguments).unwrap_or_else(|error| panic!("kubectl {arguments:?}: {error}"))
+    }
+
+    #[track_caller]
+    pub(crate) fn apply(&self, object: &Value) {
+        use std::io::Write as _;
+        let mut command = self.kubectl_command(&["apply", "--filename=-"]);
+        command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(object.to_string().as_bytes()).unwrap();
+        told(child.wait_with_output().unwrap()).unwrap_or_else(|error| panic!("{object}: {error}"));
+    }
+
+    pub(crate) fn object(&self, arguments: &[&str]) -> Result<Value, String> {
+        let text = self.try_kubectl(&[&["get", "--output=json"], arguments].concat())?;
+        serde_json::from_str(&text).map_err(|error| error.to_string())
+    }
+
+    /// Waits until a node's readiness is this.
+    #[track_caller]
+    pub(crate) fn node_is(&self, name: &str, wanted: &str) {
+        eventually(&format!("whether {name} is ready is {wanted}"), PATIENCE, || {
+            let node = self.object(&["node", name])?;
+            let conditions = node["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            let ready = conditions.iter().find(|condition| condition["type"] == "Ready").cloned();
+            let ready = ready.unwrap_or_default();
+            if ready["status"] == wanted { Ok(()) } else { Err(format!("{ready}")) }
+        });
+    }
+
+    /// Makes a pod on a node that runs this, unless it is there already.
+    pub(crate) fn pod(&self, name: &str, app: &str, node: &str, script: &str) {
+        self.apply(&json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": app}},
+            "spec": {
+                "nodeName": node, "terminationGracePeriodSeconds": 1,
+                "containers": [{"name": "main", "image": IMAGE, "command": ["sh", "-c", script]}],
+            },
+        }));
+    }
+
+    #[track_caller]
+    pub(crate) fn ready(&self, pod: &str) {
+        self.kubectl(&["wait", "--for=condition=Ready", "--timeout=30s", &format!("pod/{pod}")]);
+    }
+
+    pub(crate) fn address_of(&self, pod: &str) -> String {
+        self.kubectl(&["get", "pod", pod, "--output=jsonpath={.status.podIP}"])
+    }
+
+    /// Fetches a page from inside a pod.
+    pub(crate) fn fetch(&self, pod: &str, url: &str) -> Result<String, String> {
+        self.try_kubectl(&["exec", pod, "--", "wget", "-q", "-T", "2", "-O-", url])
+    }
+
+    /// A pod on each node that does nothing, and pages on two of them behind a Service. Made once.
+    pub(crate) fn people(&self) {
+        for (name, node) in [("caller-one", "one"), ("caller-two", "two"), ("caller-three", "three")] {
+            self.pod(name, "caller", node, FOR_EVER);
+        }
+        self.pod("page-two", "page", "two", PAGE);
+        self.pod("page-one", "page", "one", PAGE);
+        self.apply(&json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": {"name": "page"},
+            "spec": {"type": "NodePort", "selector": {"app": "page"}, "ports": [{"port": 80, "targetPort": 8080}]},
+        }));
+        for pod in ["caller-one", "caller-two", "caller-three", "page-two", "page-one"] {
+            self.ready(pod);
+        }
+    }
+}
+
+pub(crate) fn told(output: Output) -> Result<String, String> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match output.status.success() {
+        true => Ok(text(&output.stdout)),
+        false => Err(format!("{}{}", text(&output.stdout), text(&output.stderr))),
+    }
+}

@@ -5,6 +5,7 @@ mod read;
 mod removal;
 mod rule;
 mod set;
+mod watch;
 
 use crate::message::{APPEND, CREATE, Message, put};
 use crate::socket::{NetlinkError, Socket};
@@ -12,6 +13,7 @@ use crate::socket::{NetlinkError, Socket};
 pub use self::read::{SeenChain, SeenSet};
 pub use self::rule::{Family, Register, Rule};
 pub use self::set::{Element, Set, Value};
+pub use self::watch::Watch;
 
 const SUBSYSTEM: u16 = 10 << 8;
 const BEGIN: u16 = 0x10;

@@ -60,6 +60,11 @@ impl Rules {
         Ok(())
     }
 
+    /// Whether the kernel has what it was told last.
+    pub(crate) fn is_as_told(&self) -> Result<bool, NetlinkError> {
+        self.known.as_ref().map_or(Ok(false), |known| self.are_in_force(known))
+    }
+
     /// Whether the kernel has just these, whatever is known of it.
     pub fn are_in_force(&self, wanted: &Wanted) -> Result<bool, NetlinkError> {
         let mut socket = Socket::netfilter()?;

@@ -7,6 +7,7 @@
 mod arrivals;
 mod change;
 mod compile;
+mod doubt;
 mod kernel;
 mod meaning;
 mod people;

@@ -12,6 +12,7 @@ use kedge_netlink::NetlinkError;
 
 use crate::arrivals::Arrivals;
 use crate::compile::compile;
+use crate::doubt::Doubt;
 use crate::kernel::Rules;
 use crate::wanted::Wanted;
 
@@ -46,6 +47,7 @@ pub async fn run(settings: Settings, world: World, arrivals: Arrivals, clock: Cl
         }
     });
     world.listen(&listener);
+    let mut doubt = Doubt::over(&settings.table, clock.clone());
     let mut rules = Rules::new(&settings.table);
     let mut pause = FIRST_PAUSE;
     loop {
@@ -56,7 +58,9 @@ pub async fn run(settings: Settings, world: World, arrivals: Arrivals, clock: Cl
                 pause = FIRST_PAUSE;
                 let took = clock.now().duration_since(began).unsigned_abs();
                 clock.sleep(REST.max(took)).await;
-                arrivals.rung().await;
+                if until(&arrivals, &mut doubt).await == Why::Touched {
+                    rules = checked(&settings, rules).await;
+                }
             }
             Err(error) => {
                 rules = Rules::new(&settings.table);
@@ -68,6 +72,40 @@ pub async fn run(settings: Settings, world: World, arrivals: Arrivals, clock: Cl
                 pause = (pause * 2).min(LONGEST_PAUSE);
             }
         }
+    }
+}
+
+/// Why there is another turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    Changed,
+    /// Somebody had his hands in the table a while ago, perhaps we.
+    Touched,
+}
+
+async fn until(arrivals: &Arrivals, doubt: &mut Doubt) -> Why {
+    tokio::select! {
+        () = arrivals.rung() => Why::Changed,
+        () = doubt.arises() => {
+            doubt.is_settled();
+            Why::Touched
+        }
+    }
+}
+
+/// What the kernel has is known no longer if it is not what it was told.
+async fn checked(settings: &Settings, rules: Rules) -> Rules {
+    let looked = tokio::task::spawn_blocking(move || {
+        let is_as_told = rules.is_as_told();
+        (rules, is_as_told)
+    });
+    match looked.await {
+        Ok((rules, Ok(true))) => rules,
+        Ok((_, Ok(false))) => {
+            tracing::warn!("somebody changed the table {}: it is made anew", settings.table);
+            Rules::new(&settings.table)
+        }
+        Ok((_, Err(_))) | Err(_) => Rules::new(&settings.table),
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod place;
 mod scene;
+mod task;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

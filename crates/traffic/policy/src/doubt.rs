@@ -1,0 +1,62 @@
+//! When what the kernel has may no longer be what it was told: somebody touched the table. It may have been ourselves.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kedge_clock::Clock;
+use kedge_netlink::nft::Watch;
+use tokio::io::unix::AsyncFd;
+
+/// From the first touch to the look at what came of it. One look is for all that happens meanwhile.
+const SETTLED: Duration = Duration::from_secs(1);
+
+pub(crate) struct Doubt {
+    /// Without one nobody is heard, and what others do is found by the next change.
+    watch: Option<AsyncFd<Watch>>,
+    /// When to look, once somebody was heard.
+    due: Option<Timestamp>,
+    clock: Clock,
+}
+
+impl Doubt {
+    pub(crate) fn over(table: &str, clock: Clock) -> Self {
+        let opened = Watch::over(table).map_err(|error| error.to_string());
+        #[expect(deprecated, reason = "an owned descriptor stays what it is for as long as it is held")]
+        let opened = opened.and_then(|watch| AsyncFd::new(watch).map_err(|error| error.to_string()));
+        let told = |error: &String| tracing::debug!(error, "nobody tells of changes to the table {table}");
+        Self { watch: opened.inspect_err(told).ok(), due: None, clock }
+    }
+
+    /// Returns when there is reason to look. Nothing is lost if it is not waited for to the end.
+    pub(crate) async fn arises(&mut self) {
+        let due = match self.due {
+            Some(due) => due,
+            None => {
+                touched(self.watch.as_mut()).await;
+                *self.due.insert(self.clock.now() + SETTLED)
+            }
+        };
+        self.clock.until(due).await;
+    }
+
+    /// What was heard up to now is looked at.
+    pub(crate) fn is_settled(&mut self) {
+        self.due = None;
+        if let Some(watch) = &mut self.watch {
+            // What cannot be read is heard again.
+            let _heard = watch.get_mut().was_touched();
+        }
+    }
+}
+
+async fn touched(watch: Option<&mut AsyncFd<Watch>>) {
+    let Some(watch) = watch else { return std::future::pending().await };
+    loop {
+        let Ok(mut ready) = watch.readable_mut().await else { return std::future::pending().await };
+        let was_touched = ready.get_inner_mut().was_touched();
+        ready.clear_ready();
+        if was_touched.unwrap_or(true) {
+            return;
+        }
+    }
+}

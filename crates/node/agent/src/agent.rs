@@ -304,18 +304,18 @@ impl Agent {
         let local_paths = LocalPaths { tools: tools.clone() };
         let all = async {
             tokio::join!(
-            keep_runtime,
-            node.keep(),
-            notice,
-            pods(&tools, &registry, files),
-            statics,
-            mirrors,
-            tools.collector.keep(&tools),
-            tools.cpus.keep(&tools),
-            local_paths.keep(),
-            evictions.keep(),
-            door,
-            network::keep(&tools, &data, &networking)
+                keep_runtime,
+                node.keep(),
+                notice,
+                pods(&tools, &registry, files),
+                statics,
+                mirrors,
+                tools.collector.keep(&tools),
+                tools.cpus.keep(&tools),
+                local_paths.keep(),
+                evictions.keep(),
+                door,
+                network::keep(&tools, &data, &networking)
             )
         };
         tokio::select! {

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use rustix::fs::statvfs;
 
 use crate::tools::Tools;
+use crate::volumes::is_layers_of;
 
 /// How often is looked.
 const LOOK: Duration = Duration::from_secs(300);
@@ -169,13 +170,23 @@ impl Collector {
     async fn look(&self, tools: &Tools) -> Result<Vec<Held>, RuntimeError> {
         let images = tools.runtime.images().await?;
         let containers = tools.runtime.containers(ContainerFilter::default()).await?;
+        // What cannot be read is not taken for unused.
+        let mounted = match tools.mounts.layered() {
+            Ok(names) => Some(names),
+            Err(error) => {
+                tracing::warn!(%error, "cannot see which images are mounted");
+                None
+            }
+        };
         let now = tools.now();
         let ids: BTreeSet<String> = images.iter().map(|image| image.id.clone()).collect();
         tools.pulled.keep(&ids);
         let mut times = self.times.lock();
         times.retain(|id, _| ids.contains(id));
         let held = images.into_iter().map(|image| {
-            let in_use = containers.iter().any(|container| is_of(container, &image));
+            let is_mounted =
+                mounted.as_ref().is_none_or(|names| names.iter().any(|name| is_layers_of(name, &image.id)));
+            let in_use = is_mounted || containers.iter().any(|container| is_of(container, &image));
             let (first_seen, last_used) = times.entry(image.id.clone()).or_insert((now, None));
             if in_use {
                 *last_used = Some(now);

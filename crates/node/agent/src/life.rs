@@ -140,10 +140,12 @@ impl Life {
             self.reports.want(&self.told, status);
             if is_last {
                 self.registry.release(&uid);
+                self.tools.cpus.release(&uid);
                 self.clear(&pod).await;
                 if pod.metadata.deletion_timestamp.is_some() && self.leave(&pod).await {
                     self.registry.forget(&uid);
                     self.tools.roster.forget(&uid);
+                    self.tools.tally.forget(&uid);
                     return;
                 }
             }
@@ -222,6 +224,9 @@ impl Life {
     /// Takes what a probe says. True if it changes something.
     fn heard(&mut self, tried: Tried) -> bool {
         let now = self.tools.now();
+        if let Some((container, result)) = self.courses.counts(&tried) {
+            self.tools.tally.note(&self.pod, container, tried.key.kind, result);
+        }
         // A container that is being ended fails its probes, which is nobody's news.
         let heard = self.courses.took(tried, &mut self.memory, now);
         if let Some((container, reason, message)) = heard.tell {
@@ -295,8 +300,10 @@ impl Life {
         self.memory.busy.remove(&name);
         self.ending.remove(&name);
         let now = self.tools.now();
-        if let Step::Resize { id, to, .. } = step {
-            return self.resized(id, to, failure);
+        match step {
+            Step::Resize { id, to, .. } => return self.resized(Some(id), to, failure),
+            Step::ResizeAll { to } => return self.resized(None, to, failure),
+            _ => {}
         }
         let Some(failure) = failure else {
             self.memory.troubles.remove(&name);
@@ -356,6 +363,7 @@ async fn carry_out(work: &Work, sandbox: Option<crate::view::Sandbox>, step: Ste
             work.kill(&id, &name, grace, &why, sandbox.as_ref()).await.map_err(failed)
         }
         Step::Resize { id, name, to } => work.resize(&id, &name, to).await.map_err(failed),
+        Step::ResizeAll { .. } => work.resize_all().await.map_err(|error| Failure::of("RuntimeError", error)),
         Step::Discard { ids, name, logs } => work.discard(&ids, &name, &logs).await.map_err(failed),
         Step::Clear => Ok(()),
     }

@@ -80,6 +80,7 @@ impl Lives {
         let gone: Vec<String> =
             from_api.map(|(uid, _)| uid).filter(|uid| !uids.contains(*uid)).cloned().collect();
         gone.iter().for_each(|uid| self.vanish(uid));
+        self.tools.cpus.retain(|uid| self.known.contains_key(uid));
         self.strangers().await;
     }
 
@@ -169,7 +170,7 @@ impl Lives {
                 tracing::warn!(%error, uid, "cannot remove what is left of a pod");
                 continue;
             }
-            match tools.mounts.release(uid) {
+            match crate::volumes::release(tools, uid).await {
                 Ok(()) => tools.folders.remove(uid),
                 Err(error) => tracing::warn!(%error, uid, "cannot give back the volumes of a pod"),
             }

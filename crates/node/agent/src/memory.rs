@@ -35,6 +35,9 @@ pub(crate) struct Memory {
     pub(crate) granted: HashMap<String, ResourceRequirements>,
     /// What a running container was told that it may have, by its id.
     pub(crate) applied: HashMap<String, ResourceRequirements>,
+    /// The same of the pod as a whole, where it asks for something itself.
+    pub(crate) granted_to_all: Option<ResourceRequirements>,
+    pub(crate) applied_to_all: Option<ResourceRequirements>,
     /// What a container that is being made was given, by name.
     pub(crate) given: HashMap<String, ResourceRequirements>,
     /// The generation of the pod whose other amounts are being applied.

@@ -33,6 +33,8 @@ pub(crate) enum Step {
     Kill { id: String, name: String, grace: SignedDuration, why: Why },
     /// Tells a running container that it may have more or less from now on.
     Resize { id: String, name: String, to: ResourceRequirements },
+    /// Tells a pod as a whole that it may have more or less from now on.
+    ResizeAll { to: ResourceRequirements },
     /// Forgets containers that are of no use any more: never started, or too old; of some the logs as well.
     Discard { ids: Vec<String>, name: String, logs: Vec<u32> },
     /// All processes have ended: gives back volumes and whatever else the pod holds.
@@ -47,7 +49,9 @@ impl Step {
             | Self::Kill { name, .. }
             | Self::Resize { name, .. }
             | Self::Discard { name, .. } => Some(name),
-            Self::MakeSandbox { .. } | Self::StopSandbox { .. } | Self::Clear => None,
+            Self::MakeSandbox { .. } | Self::StopSandbox { .. } | Self::ResizeAll { .. } | Self::Clear => {
+                None
+            }
         }
     }
 
@@ -117,6 +121,7 @@ pub(crate) fn plan(situation: Situation<'_>) -> Plan {
                 mains(situation, spec, &mut plan);
             }
             ephemerals(situation, spec, &mut plan);
+            keeping::resize_all(situation, &mut plan);
             keeping::sweep(situation, &mut plan);
         }
         None => sandbox(situation, spec, &mut plan),

@@ -3,11 +3,13 @@
 
 mod attempt;
 mod courses;
+mod tally;
 
 use k8s_openapi::api::core::v1::{Container, Probe};
 
 pub(crate) use self::attempt::{attempt, page, run};
 pub(crate) use self::courses::{Courses, Tried};
+pub(crate) use self::tally::Tally;
 
 /// What a probe is asked for. The order is the one in which they count: nothing else is asked before a container has started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, ResourceRequirements};
 use crate::admit::Short;
 use crate::memory::{Memory, Pending};
 use crate::plan::is_sidecar;
+use crate::spec::resources::Amounts;
 use crate::view::{Made, View};
 
 const RESIZABLE: [&str; 2] = ["cpu", "memory"];
@@ -36,6 +37,13 @@ pub(crate) fn change(memory: &Memory, container: &Container, made: &Made) -> Cha
     if restarts { Change::Restart } else { Change::To(granted.clone()) }
 }
 
+/// What the pod as a whole has to be told, if it does not have what it was granted.
+pub(crate) fn change_of_all(memory: &Memory) -> Option<ResourceRequirements> {
+    let (granted, applied) = (memory.granted_to_all.as_ref()?, memory.applied_to_all.as_ref()?);
+    let is_changed = RESIZABLE.iter().any(|resource| !is_same(granted, applied, resource));
+    is_changed.then(|| granted.clone())
+}
+
 /// Learns what containers may have and were told: from the status for what was there before, else from the pod.
 pub(crate) fn learn(pod: &Pod, view: &View, memory: &mut Memory) {
     let Some(spec) = &pod.spec else { return };
@@ -44,6 +52,12 @@ pub(crate) fn learn(pod: &Pod, view: &View, memory: &mut Memory) {
         let lists = status.map(|status| [&status.container_statuses, &status.init_container_statuses]);
         lists.into_iter().flatten().flatten().flatten().find(|told| told.name == name)
     };
+    if let Some(wanted) = spec.resources.as_ref().filter(|_| memory.granted_to_all.is_none()) {
+        let before = status.and_then(|status| status.resources.as_ref());
+        let before = before.map_or_else(|| wanted.clone(), |before| said_by(wanted, before));
+        memory.applied_to_all = Some(before.clone());
+        memory.granted_to_all = Some(before);
+    }
     for container in resizable(spec) {
         let name = &container.name;
         let wanted = container.resources.clone().unwrap_or_default();
@@ -67,6 +81,11 @@ pub(crate) fn learn(pod: &Pod, view: &View, memory: &mut Memory) {
 /// Whether the pod asks for something else than it was granted.
 pub(crate) fn is_asked_for(pod: &Pod, memory: &Memory) -> bool {
     let Some(spec) = &pod.spec else { return false };
+    let wanted = spec.resources.clone().unwrap_or_default();
+    let granted = memory.granted_to_all.clone().unwrap_or_default();
+    if RESIZABLE.iter().any(|resource| !is_same(&wanted, &granted, resource)) {
+        return true;
+    }
     resizable(spec).any(|container| {
         let granted = memory.granted.get(&container.name).cloned().unwrap_or_default();
         let wanted = container.resources.clone().unwrap_or_default();
@@ -80,6 +99,11 @@ pub(crate) fn grant(pod: &Pod, memory: &mut Memory) {
     for container in resizable(spec) {
         let wanted = container.resources.clone().unwrap_or_default();
         memory.granted.insert(container.name.clone(), wanted);
+    }
+    if let Some(wanted) = &spec.resources {
+        memory.granted_to_all = Some(wanted.clone());
+        // Whoever said nothing before was not limited as a whole.
+        memory.applied_to_all.get_or_insert_default();
     }
     memory.pending = None;
     memory.unapplied = None;
@@ -109,10 +133,12 @@ pub(crate) fn never(pod: &Pod, message: &str) -> Pending {
 
 /// All that runs has what it was granted.
 pub(crate) fn is_done(spec: &PodSpec, view: &View, memory: &Memory) -> bool {
-    resizable(spec).all(|container| {
-        let made = view.latest(&container.name).filter(|made| made.is_running());
-        made.is_none_or(|made| change(memory, container, made) == Change::None)
-    })
+    let whole = view.ready_sandbox().is_none() || change_of_all(memory).is_none();
+    whole
+        && resizable(spec).all(|container| {
+            let made = view.latest(&container.name).filter(|made| made.is_running());
+            made.is_none_or(|made| change(memory, container, made) == Change::None)
+        })
 }
 
 /// The pod with what it was granted in the place of what it asks for.
@@ -122,6 +148,7 @@ pub(crate) fn effective(pod: &Pod, memory: &Memory) -> Option<Pod> {
     }
     let mut pod = pod.clone();
     let spec = pod.spec.as_mut()?;
+    spec.resources.clone_from(&memory.granted_to_all);
     let init = spec.init_containers.iter_mut().flatten();
     for container in spec.containers.iter_mut().chain(init) {
         if let Some(granted) = memory.granted.get(&container.name) {
@@ -149,6 +176,20 @@ pub(crate) fn summary(pod: &Pod, what: &str, generation: Option<i64>, error: Opt
         told.insert("error".to_owned(), error.into());
     }
     format!("Pod resize {what}: {}", serde_json::Value::from(told))
+}
+
+/// Of what was told about a pod, what the pod itself has a say in: the rest is the sum of its containers'.
+fn said_by(wanted: &ResourceRequirements, told: &ResourceRequirements) -> ResourceRequirements {
+    let kept = |wanted: &Option<Amounts>, told: &Option<Amounts>| {
+        let names = wanted.as_ref()?;
+        let told = told.iter().flatten().filter(|(name, _)| names.contains_key(*name));
+        Some(told.map(|(name, amount)| (name.clone(), amount.clone())).collect::<Amounts>())
+    };
+    ResourceRequirements {
+        requests: kept(&wanted.requests, &told.requests),
+        limits: kept(&wanted.limits, &told.limits),
+        claims: wanted.claims.clone(),
+    }
 }
 
 fn resizable(spec: &PodSpec) -> impl Iterator<Item = &Container> {

@@ -139,7 +139,9 @@ impl Statics {
 
 /// The pod that a file tells of.
 fn pod(text: &str, path: &Path, node: &str, now: Timestamp) -> Result<Pod, StaticError> {
-    let mut value: Value = serde_saphyr::from_str(text).map_err(Box::new)?;
+    // `n` and `yes` are names.
+    let options = serde_saphyr::options! { strict_booleans: true };
+    let mut value: Value = serde_saphyr::from_str_with_options(text, options).map_err(Box::new)?;
     defaults::numbers_are_amounts(&mut value);
     let mut pod: Pod = serde_json::from_value(value)?;
     let hash = {

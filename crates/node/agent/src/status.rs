@@ -4,14 +4,20 @@ mod conditions;
 mod containers;
 mod phase;
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{HostIP, PodIP, PodStatus};
+use k8s_openapi::api::core::v1::{HostIP, PodIP, PodStatus, ResourceRequirements};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Written;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use kedge_kinds::Quantity;
 
 use self::containers::Part;
 use crate::plan::{Situation, as_container};
+use crate::resize::{change_of_all, effective};
 use crate::spec::env::Place;
-use crate::spec::resources::Qos;
+use crate::spec::resources::{Amounts, Qos, limits, requests};
 
 /// The status that the pod should have now, other people's conditions kept.
 pub(crate) fn status(situation: Situation<'_>, place: &Place) -> PodStatus {
@@ -31,6 +37,7 @@ pub(crate) fn status(situation: Situation<'_>, place: &Place) -> PodStatus {
     let refused = situation.memory.verdict.is_some() && situation.view.containers.is_empty();
     let some = |list: Vec<_>| Some(list).filter(|list| !list.is_empty() && !refused);
     let pod_ips = some_ips(situation, place, &before);
+    let (allocated, applied) = amounts(situation);
     PodStatus {
         phase: Some(phase.to_owned()),
         reason,
@@ -47,8 +54,33 @@ pub(crate) fn status(situation: Situation<'_>, place: &Place) -> PodStatus {
         container_statuses: some(main),
         ephemeral_container_statuses: some(debugging),
         observed_generation: pod.metadata.generation,
+        allocated_resources: allocated,
+        resources: applied,
         ..before
     }
+}
+
+/// What was granted to a pod as a whole, and what it has.
+fn amounts(situation: Situation<'_>) -> (Option<Amounts>, Option<ResourceRequirements>) {
+    let Situation { pod, memory, .. } = situation;
+    let granted = effective(pod, memory);
+    let granted = granted.as_ref().unwrap_or(pod);
+    let requests = written(requests(granted));
+    let mut had = std::borrow::Cow::Borrowed(granted);
+    if let Some(applied) = memory.applied_to_all.as_ref().filter(|_| change_of_all(memory).is_some()) {
+        had.to_mut().spec.get_or_insert_default().resources = Some(applied.clone());
+    }
+    let applied = ResourceRequirements {
+        requests: written(self::requests(&had)),
+        limits: written(limits(&had)),
+        claims: None,
+    };
+    (requests, Some(applied).filter(|applied| *applied != ResourceRequirements::default()))
+}
+
+fn written(amounts: BTreeMap<String, Quantity>) -> Option<Amounts> {
+    let written = amounts.into_iter().map(|(name, amount)| (name, Written(amount.to_string())));
+    Some(written.collect()).filter(|amounts: &Amounts| !amounts.is_empty())
 }
 
 /// A pod keeps its addresses on record when its sandbox is gone.

@@ -5,6 +5,7 @@ mod class;
 mod credentials;
 mod ending;
 mod image;
+mod image_volumes;
 mod mounts;
 mod seen;
 
@@ -26,7 +27,7 @@ use crate::spec::env::{self, Place};
 use crate::spec::{names, sandbox};
 use crate::tools::{Tools, part};
 use crate::view::Sandbox;
-use crate::volumes::PodVolumes;
+use crate::volumes::{Images, PodVolumes};
 
 /// A hook at a container's start may take its time.
 const LONGEST_GREETING: Duration = Duration::from_secs(3600);
@@ -40,7 +41,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    fn of(reason: &'static str, error: impl ToString) -> Self {
+    pub(crate) fn of(reason: &'static str, error: impl ToString) -> Self {
         Self { reason, message: error.to_string() }
     }
 }
@@ -131,8 +132,9 @@ impl Work {
         let Some(container) = self.container(name) else {
             return Err(Failure::of("CreateContainerConfigError", format!("there is no container {name}")));
         };
+        let read_only = self.while_wanted(image_volumes::ensure(self, &container)).await??;
         let image = self.while_wanted(image::ensure(self, &container)).await??;
-        let id = match self.make(&container, attempt, into, image).await {
+        let id = match self.make(&container, attempt, into, image, read_only).await {
             Ok(id) => id,
             Err(failure) => {
                 let message = format!("Error: {}", failure.message);
@@ -186,6 +188,7 @@ impl Work {
         attempt: u32,
         into: &Sandbox,
         image: image::Present,
+        images: Images,
     ) -> Result<String, Failure> {
         let (tools, pod) = (&*self.tools, &*self.pod);
         let wrong =
@@ -198,15 +201,22 @@ impl Work {
         let environment =
             env::environment(pod, container, &place, &*sources).map_err(|error| wrong(&error))?;
         let volumes = self.volumes.ensure(pod).await.map_err(|error| wrong(&error))?;
-        let mounts = mounts::of(self, container, attempt, &volumes, &environment, &place)
+        let made = mounts::Made { volumes: &volumes, images: &images };
+        let mounts = mounts::of(self, container, attempt, made, &environment, &place)
             .map_err(|error| wrong(&error))?;
         let target = self.target(container.name.as_str()).await;
         let machine = tools.machine.clone();
+        let cpus = tools.cpus.of(self.uid(), &container.name);
         let found =
-            Found { image: image.id, user: image.user, environment, mounts, attempt, target, machine };
+            Found { image: image.id, user: image.user, environment, mounts, attempt, target, machine, cpus };
         let config = container::config(pod, container, found).map_err(|error| wrong(&error))?;
         let sandbox = self.sandbox_config(into.attempt);
-        let made = tools.runtime.create_container(&into.id, config, sandbox).await;
+        let guarded = async {
+            if let Some(guard) = &tools.guard {
+                guard.admit(pod, &into.ips).await;
+            }
+        };
+        let (made, ()) = tokio::join!(tools.runtime.create_container(&into.id, config, sandbox), guarded);
         let id = made.map_err(|error| Failure::of("CreateContainerError", error))?;
         self.registry.own(self.uid(), &id);
         self.tell(&container.name, Severity::Normal, "Created", "Container created".to_owned());

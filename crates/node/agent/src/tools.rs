@@ -17,8 +17,11 @@ use tokio::sync::watch;
 use crate::board::Board;
 use crate::cgroups::Cgroups;
 use crate::collect::Collector;
+use crate::cpus::Cpus;
 use crate::folders::Folders;
+use crate::guard::Guard;
 use crate::mirrors::Mirrors;
+use crate::probes::Tally;
 use crate::pulled::Pulled;
 use crate::pulls::Pulls;
 use crate::roster::Roster;
@@ -46,6 +49,10 @@ pub(crate) struct Tools {
     /// Where pods are counted and limited.
     pub(crate) cgroups: Cgroups,
     pub(crate) machine: Arc<Machine>,
+    /// Who has CPUs to himself.
+    pub(crate) cpus: Cpus,
+    /// Who is told of a pod's addresses before it runs.
+    pub(crate) guard: Option<Guard>,
     /// All pods that are here.
     pub(crate) roster: Roster,
     /// Settings of the kernel that pods may change although others feel it.
@@ -62,6 +69,7 @@ pub(crate) struct Tools {
     pub(crate) pulled: Pulled,
     pub(crate) mirrors: Mirrors,
     pub(crate) collector: Collector,
+    pub(crate) tally: Tally,
 }
 
 impl Tools {

@@ -4,11 +4,12 @@
 mod containers;
 mod figures;
 mod meter;
+mod probes;
 mod resource;
 mod summary;
 mod text;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kedge_usage::{Counts, Disk, Interface, Sample, Stored};
 
 pub(crate) use self::figures::Told;
@@ -28,6 +29,8 @@ pub(crate) struct Use {
     pub(crate) sample: Sample,
     /// Of a core's second, per second, in billionths.
     pub(crate) nano_cores: Option<u64>,
+    /// The time over which that was measured.
+    pub(crate) window: Option<SignedDuration>,
 }
 
 #[derive(Clone, Debug, Default)]

@@ -5,6 +5,7 @@ mod cause;
 mod claims;
 mod files;
 mod gather;
+mod images;
 mod keeper;
 mod local_path;
 mod medium;
@@ -19,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{HostPathVolumeSource, Pod, Volume as Listed};
-use kedge_mounts::{Group, HostKind, MountError, Nfs, Volume};
+use kedge_mounts::{Group, HostKind, Nfs, Volume};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 
@@ -27,6 +28,7 @@ pub(crate) use self::cause::VolumesError;
 use self::cause::{Cause, VolumeError};
 use self::files::Known;
 use self::gather::{Gathered, Wants, gather};
+pub(crate) use self::images::{Images, Layered, ReleaseError, is_layers_of, release};
 use self::keeper::Keeper;
 pub(crate) use self::local_path::LocalPaths;
 pub(crate) use self::record::{Place, Places};
@@ -130,7 +132,7 @@ impl PodVolumes {
     }
 
     /// Takes away everything that the pod has.
-    pub(crate) async fn release(&self, uid: &str) -> Result<(), MountError> {
+    pub(crate) async fn release(&self, uid: &str) -> Result<(), ReleaseError> {
         let tasks = [self.adopter.lock().take(), self.keeper.lock().take()];
         for task in tasks.into_iter().flatten() {
             task.end().await;
@@ -138,12 +140,7 @@ impl PodVolumes {
         let mut made = self.made.lock().await;
         made.clear();
         let _hand = self.hand.lock().await;
-        let (mounts, uid) = (self.tools.mounts.clone(), uid.to_owned());
-        match tokio::task::spawn_blocking(move || mounts.release(&uid)).await {
-            Ok(outcome) => outcome,
-            // The process is ending; the next one goes on with it.
-            Err(_) => Ok(()),
-        }
+        release(&self.tools, uid).await
     }
 
     /// From now on what changes is brought to the files.
@@ -245,7 +242,6 @@ fn plan(
         return Ok((Volume::Nfs(nfs), false));
     }
     let what = match listed {
-        Listed { image: Some(_), .. } => "image",
         Listed { csi: Some(_), .. } => "csi",
         Listed { iscsi: Some(_), .. } => "iscsi",
         Listed { git_repo: Some(_), .. } => "gitRepo",

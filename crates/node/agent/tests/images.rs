@@ -13,12 +13,15 @@ mod scene;
 
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, Node, Pod, Secret};
 use kedge_agent::{Agent, Eviction, Settings, Thresholds};
+use kedge_images::{File, Store, build};
 use kedge_testkit::admin;
 use kube::api::{ListParams, PostParams};
 use registry::Registry;
-use scene::{PATIENCE, Scene, phase};
+use scene::{PATIENCE, Scene, phase, restarts, shell};
 use serde_json::json;
 
 /// How full the machine's disk is must not decide about a test.
@@ -132,5 +135,104 @@ async fn images_come_from_where_they_may() {
     for name in ["open", "beside", "closed", "keyless", "absent", "mirrored", "wrong", "without", "with"] {
         scene.delete(name).await;
     }
+    scene.end().await;
+}
+
+/// What a container says about the image that it has as a volume.
+const LOOK: &str = "cat /data/deep/hello; cat /part/hello; busybox ls /fetched; \
+    echo > /data/new || echo cannot write; /data/run || echo cannot run; sleep 100000";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_image_is_a_volume() {
+    let registry = Registry::start().await;
+    let mut scene = Scene::new().await;
+    let store = Store::at(&scene.folder.path().join("containerd/containerd.sock"));
+    let regular = |path: &str, content: &'static str| File::Regular {
+        path: path.to_owned(),
+        mode: 0o755,
+        content: Bytes::from(content),
+    };
+    let files = [
+        File::Folder { path: "/deep".to_owned(), mode: 0o755 },
+        regular("/deep/hello", "hello\n"),
+        regular("/run", "#!/bin/sh\n"),
+    ];
+    // Nobody has ever run it, so nobody has unpacked it.
+    let image = build("data:1", &files, json!({})).unwrap();
+    store.import(&image, None, Timestamp::now(), |_| {}).await.unwrap();
+    let imported = json!({"name": "data", "image": {"reference": "data:1", "pullPolicy": "Never"}});
+    let reference = registry.name("open/app:1");
+    let fetched = json!({"name": "fetched", "image": {"reference": reference, "pullPolicy": "Always"}});
+    let mounts = json!([
+        {"name": "data", "mountPath": "/data"}, {"name": "data", "mountPath": "/part", "subPath": "deep"},
+        {"name": "fetched", "mountPath": "/fetched"},
+    ]);
+    let mut container = shell("c", LOOK);
+    container["volumeMounts"] = mounts.clone();
+    let mut beside = shell("beside", "cat /data/deep/hello; test -e /again; touch /data/x; exit 1");
+    beside["volumeMounts"] = json!([{"name": "data", "mountPath": "/data", "readOnly": true}]);
+    scene.make("reader", json!({"volumes": [imported, fetched], "containers": [container, beside]})).await;
+    let reader = scene.until("it runs again", "reader", |pod| restarts(pod) > 0).await;
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let log = scene.log(&reader, "c");
+        let said: Vec<_> = log.lines().filter_map(|line| line.splitn(4, ' ').nth(3)).collect();
+        if said.last() == Some(&"cannot run") {
+            let words: Vec<_> = said.into_iter().filter(|line| !line.contains("sh: ")).collect();
+            assert_eq!(words, ["hello", "hello", "busybox", "cannot write", "cannot run"], "{log}");
+            break;
+        }
+        assert!(Instant::now() < end, "it only says {log}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    scene.told("reader", "Pulled", "Successfully pulled image").await;
+    assert_eq!(store.views().await.unwrap().len(), 2, "one for each image, however often it is mounted");
+
+    // What cannot be had is told as it is of a container's own image.
+    let mounting = |volume: &str| {
+        let mut container = shell("c", "true");
+        container["volumeMounts"] = json!([{"name": volume, "mountPath": "/v", "subPath": "none"}]);
+        container
+    };
+    let absent = json!({"name": "v", "image": {"reference": registry.name("none/app:1")}});
+    scene.make("absent", json!({"volumes": [absent], "containers": [mounting("v")]})).await;
+    let never = json!({"name": "v", "image": {"reference": "nowhere:1", "pullPolicy": "Never"}});
+    scene.make("never", json!({"volumes": [never], "containers": [mounting("v")]})).await;
+    let bad = json!({"name": "data", "image": {"reference": "data:1", "pullPolicy": "Never"}});
+    scene.make("partless", json!({"volumes": [bad], "containers": [mounting("data")]})).await;
+    scene.until("it waits", "absent", waits("ImagePullBackOff")).await;
+    scene.until("it waits", "never", waits("ErrImageNeverPull")).await;
+    scene.until("it waits", "partless", waits("CreateContainerConfigError")).await;
+    scene.told("partless", "Failed", "failed to prepare subPath").await;
+
+    // An agent that comes later takes them over, and gives them back.
+    scene.kill_agent().await;
+    scene.start_agent().await;
+    let again = restarts(&scene.pods().get("reader").await.unwrap());
+    scene.until("it runs once more", "reader", |pod| restarts(pod) > again).await;
+    assert_eq!(store.views().await.unwrap().len(), 3);
+    for name in ["reader", "absent", "never", "partless"] {
+        scene.delete(name).await;
+    }
+    assert_eq!(store.views().await.unwrap(), [""; 0]);
+    scene.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fetch_that_takes_long_says_how_far_it_is() {
+    let registry = Registry::start().await;
+    let scene = Scene::new().await;
+    make(&scene, "slow", &registry.name("slow/app:1"), "Always", None).await;
+    let said = scene.told("slow", "Pulling", "of what is on its way to this node").await;
+    // Half of it is there: as much is missing.
+    let message = said.message.unwrap();
+    let words: Vec<&str> = message.split(' ').collect();
+    let at = words.iter().position(|word| *word == "MiB").unwrap();
+    let [there, all]: [f64; 2] = [at - 1, at + 2].map(|at| words[at].parse().unwrap());
+    assert!(there > 0.2 && there < all && all < 2.0 * there + 0.5, "{message}");
+    registry.whole.send_replace(true);
+    scene.until("it runs", "slow", |pod| phase(pod) == "Running").await;
+    scene.told("slow", "Pulled", "Successfully pulled image").await;
+    scene.delete("slow").await;
     scene.end().await;
 }

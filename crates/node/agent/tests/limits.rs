@@ -4,17 +4,16 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    clippy::print_stderr,
     reason = "tests end where something is wrong"
 )]
 
-#[path = "limits/scene.rs"]
+#[path = "support/scene.rs"]
 mod scene;
 
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kedge_agent::{Eviction, Thresholds};
+use kedge_agent::{CpuPolicy, CpuSet, Eviction, Thresholds};
 use kedge_testkit::admin;
 use kedge_usage::{Groups, Layout};
 use serde_json::{Value, json};
@@ -42,13 +41,13 @@ fn terminated(pod: &Pod) -> (i32, String) {
 async fn what_a_pod_may_use() {
     let calm =
         Eviction { thresholds: Thresholds::none(), every: Duration::from_millis(500), ..Eviction::default() };
-    let scene = Scene::new(|settings| {
+    let scene = Scene::with(|settings| {
         settings.eviction = calm;
         settings.most_processes = Some(100);
     })
     .await;
     let amounts = json!({"cpu": "100m", "memory": "32Mi"});
-    let limited = with(shell(FOR_EVER), "resources", json!({"requests": amounts, "limits": amounts}));
+    let limited = with(shell("c", FOR_EVER), "resources", json!({"requests": amounts, "limits": amounts}));
     scene.make("limited", one(limited)).await;
     let pod = scene.until("it runs", "limited", |pod| phase(pod) == "Running").await;
     let groups = Groups::new(Layout::here().unwrap());
@@ -62,7 +61,7 @@ async fn what_a_pod_may_use() {
 
     // Whoever takes more than he may is killed, and it is said why.
     let memory = json!({"limits": {"memory": "16Mi"}});
-    let greedy = with(shell("tail /dev/zero"), "resources", memory);
+    let greedy = with(shell("c", "tail /dev/zero"), "resources", memory);
     let greedy = json!({"restartPolicy": "Never", "containers": [with(greedy, "command", json!(["tail", "/dev/zero"]))]});
     scene.make("greedy", greedy).await;
     let pod = scene.until("it was killed", "greedy", |pod| phase(pod) == "Failed").await;
@@ -70,7 +69,7 @@ async fn what_a_pod_may_use() {
 
     // So does whoever keeps more than he may.
     let mounted = with(
-        shell(&format!("dd if=/dev/zero of=/data/x bs=1M count=4; {FOR_EVER}")),
+        shell("c", &format!("dd if=/dev/zero of=/data/x bs=1M count=4; {FOR_EVER}")),
         "volumeMounts",
         json!([{"name": "v", "mountPath": "/data"}]),
     );
@@ -83,7 +82,7 @@ async fn what_a_pod_may_use() {
 
     // What is gone leaves no cgroup.
     let top = scene.cgroup();
-    scene.end_and_wait().await;
+    scene.delete_all().await;
     let classes = [top.clone(), format!("{top}/burstable"), format!("{top}/besteffort")];
     let end = Instant::now() + Duration::from_secs(30);
     loop {
@@ -95,13 +94,13 @@ async fn what_a_pod_may_use() {
         assert!(Instant::now() < end, "cgroups are left: {left:?}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+    scene.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_pod_may_do() {
-    let calm = Eviction { thresholds: Thresholds::none(), ..Eviction::default() };
-    let scene = Scene::new(|settings| settings.eviction = calm).await;
-    let context = |script: &str, context: Value| one(with(shell(script), "securityContext", context));
+    let scene = Scene::new().await;
+    let context = |script: &str, context: Value| one(with(shell("c", script), "securityContext", context));
     let status = "cat /proc/self/status";
     let field = |text: &str, name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
@@ -150,25 +149,25 @@ async fn what_a_pod_may_do() {
     let local = scene.says("local", context("mkdir /tmp/x 2>&1", local)).await;
     assert!(local.contains("Operation not permitted"), "{local}");
 
-    let mut sysctls = one(shell("cat /proc/sys/kernel/shm_rmid_forced"));
+    let mut sysctls = one(shell("c", "cat /proc/sys/kernel/shm_rmid_forced"));
     sysctls["securityContext"] = json!({"sysctls": [{"name": "kernel.shm_rmid_forced", "value": "1"}]});
     assert_eq!(scene.says("sysctls", sysctls).await, "1");
 
     // Both see each other's processes.
-    let mut shared = one(shell("ps | cat"));
+    let mut shared = one(shell("c", "ps | cat"));
     shared["shareProcessNamespace"] = json!(true);
     assert!(scene.says("shared", shared).await.contains("pause"));
-    scene.end_and_wait().await;
+    scene.delete_all().await;
+    scene.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_node_turns_away() {
-    let calm = Eviction { thresholds: Thresholds::none(), ..Eviction::default() };
-    let scene = Scene::new(|settings| settings.eviction = calm).await;
-    let mut sysctl = one(shell("true"));
+    let scene = Scene::new().await;
+    let mut sysctl = one(shell("c", "true"));
     sysctl["securityContext"] = json!({"sysctls": [{"name": "vm.swappiness", "value": "1"}]});
-    let big = with(shell("true"), "resources", json!({"requests": {"cpu": "5000"}}));
-    let elsewhere = with(one(shell("true")), "nodeSelector", json!({"disk": "none"}));
+    let big = with(shell("c", "true"), "resources", json!({"requests": {"cpu": "5000"}}));
+    let elsewhere = with(one(shell("c", "true")), "nodeSelector", json!({"disk": "none"}));
     for (name, spec, expected, words) in [
         (
             "sysctl",
@@ -195,7 +194,7 @@ async fn what_a_node_turns_away() {
         assert_eq!(reason(&pod), expected);
         assert!(message.starts_with(words), "{message}");
     }
-    let root = one(with(shell("true"), "securityContext", json!({"runAsNonRoot": true})));
+    let root = one(with(shell("c", "true"), "securityContext", json!({"runAsNonRoot": true})));
     scene.make("root", root).await;
     let waits = |pod: &Pod| {
         let statuses = pod.status.as_ref().and_then(|status| status.container_statuses.clone());
@@ -205,7 +204,8 @@ async fn what_a_node_turns_away() {
     let pod = scene.until("it may not be root", "root", waits).await;
     let told = serde_json::to_string(&pod.status).unwrap();
     assert!(told.contains("container has runAsNonRoot and image will run as root"), "{told}");
-    scene.end_and_wait().await;
+    scene.delete_all().await;
+    scene.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -213,9 +213,9 @@ async fn a_node_that_runs_short_ends_pods() {
     // There is never as much memory as this.
     let thresholds: Thresholds = "memory.available<1Ei".parse().unwrap();
     let short = Eviction { thresholds, every: Duration::from_millis(300), ..Eviction::default() };
-    let scene = Scene::new(|settings| settings.eviction = short).await;
-    let modest = with(shell(FOR_EVER), "resources", json!({"requests": {"memory": "1Mi"}}));
-    let critical = json!({"containers": [shell(FOR_EVER)], "priorityClassName": "system-node-critical"});
+    let scene = Scene::with(|settings| settings.eviction = short).await;
+    let modest = with(shell("c", FOR_EVER), "resources", json!({"requests": {"memory": "1Mi"}}));
+    let critical = json!({"containers": [shell("c", FOR_EVER)], "priorityClassName": "system-node-critical"});
     scene.make("critical", critical).await;
     scene.make("modest", one(modest)).await;
     let pod = scene.until("it had to go", "modest", |pod| phase(pod) == "Failed").await;
@@ -243,5 +243,76 @@ async fn a_node_that_runs_short_ends_pods() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     scene.until("what the node needs runs on", "critical", |pod| phase(pod) == "Running").await;
-    scene.end_and_wait().await;
+    scene.delete_all().await;
+    scene.end().await;
+}
+
+/// The CPUs on which a container may run.
+fn allowed(scene: &Scene, pod: &Pod, container: &str) -> String {
+    let log = scene.log(pod, container);
+    let last = log.lines().filter_map(|line| line.split_once("Cpus_allowed_list:")).next_back();
+    last.map(|(_, cpus)| cpus.trim().to_owned()).unwrap_or_default()
+}
+
+/// Waits until the CPUs on which a pod may run are as wanted.
+async fn on(scene: &Scene, what: &str, name: &str, holds: impl Fn(&CpuSet) -> bool) -> CpuSet {
+    let seen = async || {
+        let pod = scene.of::<Pod>().get(name).await.unwrap();
+        let seen = allowed(scene, &pod, "c");
+        let read = seen.parse::<CpuSet>().ok().filter(|set| !set.is_empty() && holds(set));
+        read.ok_or_else(|| format!("{name} may use {seen:?}: {:?}", pod.status))
+    };
+    scene.eventually(what, seen).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whole_cpus_are_for_those_who_ask_for_them() {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let all = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim();
+    let cpus: CpuSet = all.parse().unwrap();
+    if cpus.len() < 2 {
+        return;
+    }
+    let first: CpuSet = all.split(['-', ',']).next().unwrap().parse().unwrap();
+    let mut scene =
+        Scene::with(|settings| settings.cpus = CpuPolicy::Static { reserved: first.clone() }).await;
+    let looks = || {
+        shell(
+            "c",
+            "trap 'exit 0' TERM; while :; do grep Cpus_allowed_list /proc/self/status; sleep 0.2; done",
+        )
+    };
+    let exact = |cpu: &str| {
+        let amounts = json!({"cpu": cpu, "memory": "32Mi"});
+        one(with(looks(), "resources", json!({"requests": amounts, "limits": amounts})))
+    };
+    scene.make("shares", one(looks())).await;
+    on(&scene, "all share all", "shares", |set| *set == cpus).await;
+    scene.make("alone", exact("1")).await;
+    scene.make("half", exact("500m")).await;
+    let own = on(&scene, "it has one to itself", "alone", |set| set.len() == 1 && *set != first).await;
+    for name in ["shares", "half"] {
+        on(&scene, "it has the rest", name, |set| set.len() == cpus.len() - 1 && !overlap(set, &own)).await;
+    }
+    let most = i64::try_from(cpus.len()).unwrap();
+    scene.make("greedy", exact(&most.to_string())).await;
+    let refused = scene.until("there are too few", "greedy", |pod| phase(pod) == "Failed").await;
+    let why = serde_json::to_string(&refused.status).unwrap();
+    assert!(why.contains("not enough cpus available") || reason(&refused) == "OutOfcpu", "{why}");
+
+    // The next agent knows whose they are.
+    scene.kill_agent().await;
+    scene.start_agent().await;
+    scene.make("late", one(looks())).await;
+    on(&scene, "it has the rest", "late", |set| !overlap(set, &own)).await;
+    on(&scene, "it has the same", "alone", |set| *set == own).await;
+    scene.delete("alone").await;
+    on(&scene, "all share all again", "shares", |set| *set == cpus).await;
+    scene.delete_all().await;
+    scene.end().await;
+}
+
+fn overlap(one: &CpuSet, other: &CpuSet) -> bool {
+    let both: CpuSet = format!("{one},{other}").parse().unwrap();
+    both.len() < one.len() + other.len()
 }

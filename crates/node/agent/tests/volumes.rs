@@ -7,7 +7,7 @@
     reason = "tests end where something is wrong"
 )]
 
-#[path = "volumes/scene.rs"]
+#[path = "support/scene.rs"]
 mod scene;
 
 use std::time::{Duration, Instant};

@@ -1,21 +1,7 @@
 //! Which settings of the kernel a pod may change: those that are its own and that nobody else feels.
 
 use k8s_openapi::api::core::v1::Pod;
-
-const SAFE: [&str; 12] = [
-    "kernel.shm_rmid_forced",
-    "net.ipv4.ip_local_port_range",
-    "net.ipv4.tcp_syncookies",
-    "net.ipv4.ping_group_range",
-    "net.ipv4.ip_unprivileged_port_start",
-    "net.ipv4.ip_local_reserved_ports",
-    "net.ipv4.tcp_keepalive_time",
-    "net.ipv4.tcp_fin_timeout",
-    "net.ipv4.tcp_keepalive_intvl",
-    "net.ipv4.tcp_keepalive_probes",
-    "net.ipv4.tcp_rmem",
-    "net.ipv4.tcp_wmem",
-];
+use kedge_kinds::sysctls::SAFE;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Namespace {

@@ -105,7 +105,7 @@ fn pod(name: &str, priority: i32, requests: Value) -> Pod {
 
 fn uses(memory: u64, disk: u64, processes: u64) -> PodUse {
     let memory = Some(MemoryUse { working_set: memory, ..MemoryUse::default() });
-    let used = Some(Use { sample: Sample { memory, ..Sample::default() }, nano_cores: None });
+    let used = Some(Use { sample: Sample { memory, ..Sample::default() }, nano_cores: None, window: None });
     let root = Some(Stored { bytes: disk, inodes: disk / 10 });
     let container = ContainerUse {
         name: "c".to_owned(),

@@ -58,6 +58,7 @@ impl Life {
         }
         let judged = self.judge();
         let judged = judged.and_then(|()| self.registry.admit(uid, weight, &self.tools.allocatable));
+        let judged = judged.and_then(|()| self.tools.cpus.admit(&self.pod));
         if let Err(Verdict { reason, message, .. }) = judged {
             self.tools.tell(&self.pod, Severity::Warning, event(&reason), message.clone());
             self.memory.verdict = Some(Verdict::new(reason, format!("Pod was rejected: {message}")));
@@ -173,6 +174,11 @@ impl Life {
         if resize::is_asked_for(&self.pod, &self.memory) {
             let outcome = match is_static(&self.pod) {
                 true => Err(resize::never(&self.pod, "In-place resize of static-pods is not supported")),
+                false if self.tools.cpus.binds(uid) => {
+                    let why =
+                        "Resize is infeasible for Guaranteed Pods alongside CPU Manager policy \"static\"";
+                    Err(resize::never(&self.pod, why))
+                }
                 false => {
                     let weight = Weight::of(&self.pod);
                     let asked = self.registry.reweigh(uid, weight, &self.tools.allocatable);
@@ -212,12 +218,15 @@ impl Life {
         self.tools.tell(&self.pod, severity, reason, message);
     }
 
-    /// A running container was told of other amounts, or could not be.
-    pub(super) fn resized(&mut self, id: String, to: ResourceRequirements, failure: Option<Failure>) {
+    /// A running container was told of other amounts, or the pod as a whole was, or could not be.
+    pub(super) fn resized(&mut self, id: Option<String>, to: ResourceRequirements, failure: Option<Failure>) {
         let now = self.tools.now();
         match failure {
             None => {
-                self.memory.applied.insert(id, to);
+                match id {
+                    Some(id) => drop(self.memory.applied.insert(id, to)),
+                    None => self.memory.applied_to_all = Some(to),
+                }
                 self.memory.unapplied = None;
             }
             Some(failure) => {

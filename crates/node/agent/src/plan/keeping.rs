@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{Container, PodSpec};
 
 use super::{Plan, STARTS_AT_ONCE, Situation, Step, Why, is_free, kill, restarts};
 use crate::memory::Doing;
-use crate::resize::{Change, change};
+use crate::resize::{Change, change, change_of_all};
 use crate::spec::container::hash;
 use crate::view::{Made, State};
 
@@ -65,6 +65,16 @@ fn resize(situation: Situation<'_>, container: &Container, made: &Made, plan: &m
             Some(trouble) if trouble.again_at > now => plan.wait(trouble.again_at),
             _ => plan.steps.push(Step::Resize { id: made.id.clone(), name: made.name.clone(), to }),
         },
+    }
+}
+
+/// The pod as a whole is given what it was granted.
+pub(super) fn resize_all(situation: Situation<'_>, plan: &mut Plan) {
+    let Situation { memory, now, .. } = situation;
+    let Some(to) = change_of_all(memory).filter(|_| is_free(memory, "")) else { return };
+    match &memory.unapplied {
+        Some(trouble) if trouble.again_at > now => plan.wait(trouble.again_at),
+        _ => plan.steps.push(Step::ResizeAll { to }),
     }
 }
 

@@ -55,6 +55,7 @@ fn told(plan: &Plan) -> String {
             Step::Start { name, attempt } => format!("+{name}{attempt}"),
             Step::Kill { id, grace, .. } => format!("-{id}({}s)", grace.as_secs()),
             Step::Resize { id, .. } => format!("~{id}"),
+            Step::ResizeAll { .. } => "~".to_owned(),
             Step::Discard { ids, .. } => format!("x{}", ids.join(",")),
             Step::Clear => "clear".to_owned(),
         })

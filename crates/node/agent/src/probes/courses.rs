@@ -132,6 +132,18 @@ impl Courses {
         known.unwrap_or(!has_probe)
     }
 
+    /// What an answer counts as, and for which container; an early failure counts as nothing.
+    pub(crate) fn counts(&self, tried: &Tried) -> Option<(&str, &'static str)> {
+        let course = self.all.get(&tried.key)?;
+        let result = match &tried.outcome {
+            Outcome::Success | Outcome::Warning(_) => "successful",
+            Outcome::Failure(_) if course.early.is_some_and(|wait| wait < course.period) => return None,
+            Outcome::Failure(_) => "failed",
+            Outcome::Unknown(_) => "unknown",
+        };
+        Some((&course.container, result))
+    }
+
     /// Takes an answer. One about a container that is no longer there is nobody's.
     pub(crate) fn took(&mut self, tried: Tried, memory: &mut Memory, now: Timestamp) -> Heard {
         let Tried { key, begun, outcome } = tried;

@@ -85,3 +85,40 @@ fn what_does_not_fit_waits_or_never_will() {
     let words = "Node didn't have enough capacity: cpu, requested: 3000, capacity: 2000";
     assert_eq!(told(3000), ("Infeasible", words.to_owned(), Some(3)));
 }
+
+#[test]
+fn a_pod_as_a_whole_is_granted_and_told_other_amounts() {
+    let asking = |cpu: &str| {
+        let mut pod = pod("1", "1Gi");
+        pod.spec.as_mut().unwrap().resources = Some(of(cpu, "2Gi"));
+        pod
+    };
+    let mut view = runs();
+    let sandbox = crate::view::Sandbox { is_ready: true, ..Default::default() };
+    view.sandboxes.push(sandbox);
+    let mut memory = Memory::default();
+    learn(&asking("2"), &view, &mut memory);
+    assert!(!is_asked_for(&asking("2000m"), &memory) && change_of_all(&memory).is_none());
+    let more = asking("3");
+    assert!(is_asked_for(&more, &memory));
+    assert_eq!(effective(&more, &memory).unwrap().spec.unwrap().resources, Some(of("2", "2Gi")));
+    grant(&more, &mut memory);
+    assert_eq!(change_of_all(&memory), Some(of("3", "2Gi")));
+    assert!(!is_done(more.spec.as_ref().unwrap(), &view, &memory));
+    memory.applied_to_all = change_of_all(&memory);
+    assert!(is_done(more.spec.as_ref().unwrap(), &view, &memory));
+    // The next agent takes from the status what is the pod's own.
+    let mut told = asking("4");
+    let resources = json!({"requests": {"cpu": "3", "memory": "2Gi", "ephemeral-storage": "1"}, "limits": {"cpu": "9", "memory": "2Gi"}});
+    told.status = Some(serde_json::from_value(json!({"resources": resources})).unwrap());
+    let mut memory = Memory::default();
+    learn(&told, &view, &mut memory);
+    assert_eq!(memory.granted_to_all, Some(of("3", "2Gi")));
+    assert!(is_asked_for(&told, &memory));
+    // Whoever said nothing and says something now is told.
+    let mut memory = Memory::default();
+    learn(&pod("1", "1Gi"), &view, &mut memory);
+    assert!(is_asked_for(&more, &memory));
+    grant(&more, &mut memory);
+    assert_eq!(change_of_all(&memory), Some(of("3", "2Gi")));
+}

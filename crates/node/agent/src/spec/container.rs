@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 use kedge_runtime::wire::{
-    ContainerConfig, ContainerMetadata, ImageSpec, KeyValue, LinuxContainerConfig, Mount,
+    ContainerConfig, ContainerMetadata, ImageSpec, KeyValue, LinuxContainerConfig, LinuxContainerResources,
+    Mount,
 };
 
+use crate::cpus::CpuSet;
 use crate::spec::expand::expand;
 use crate::spec::resources::{self, Machine};
 use crate::spec::sandbox::{POD_NAME, POD_NAMESPACE, POD_UID};
@@ -32,6 +34,8 @@ pub(crate) struct Found {
     /// The container whose processes a debugging one wants to see.
     pub(crate) target: Option<String>,
     pub(crate) machine: Arc<Machine>,
+    /// The CPUs that it is bound to, where it is.
+    pub(crate) cpus: Option<CpuSet>,
 }
 
 pub(crate) fn config(
@@ -82,7 +86,10 @@ pub(crate) fn config(
         stdin_once: container.stdin_once == Some(true),
         tty: container.tty == Some(true),
         linux: Some(LinuxContainerConfig {
-            resources: Some(resources::of_container(pod, container, &found.machine)),
+            resources: Some(LinuxContainerResources {
+                cpuset_cpus: found.cpus.map(|cpus| cpus.to_string()).unwrap_or_default(),
+                ..resources::of_container(pod, container, &found.machine)
+            }),
             security_context: Some(security),
         }),
         ..ContainerConfig::default()

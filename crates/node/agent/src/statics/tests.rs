@@ -12,6 +12,17 @@ spec:
     resources: {limits: {cpu: 1, memory: 64Mi}}
 ";
 
+#[test]
+fn names_are_not_taken_for_answers() {
+    for name in ["n", "y", "yes", "no", "on", "off"] {
+        let read = pod(&POD.replace("name: web", &format!("name: {name}")), Path::new("/m"), "node", noon());
+        assert_eq!(read.unwrap().metadata.name.as_deref(), Some(&*format!("{name}-node")));
+    }
+    let shared = POD.replace("spec:\n", "spec:\n  hostNetwork: true\n");
+    let read = pod(&shared, Path::new("/m"), "node", noon()).unwrap();
+    assert_eq!(read.spec.unwrap().host_network, Some(true));
+}
+
 fn noon() -> Timestamp {
     "2030-01-01T12:00:00Z".parse().unwrap()
 }

@@ -6,15 +6,28 @@ use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{Container, LifecycleHandler, ResourceRequirements};
 use kedge_engine::Severity;
 use kedge_runtime::RuntimeError;
+use kedge_runtime::wire::{ContainerFilter, ContainerState};
+use kedge_usage::UsageError;
 
 use super::Work;
 use crate::hooks::{HookError, run_hook};
 use crate::plan::Why;
+use crate::spec::container::CONTAINER_NAME;
 use crate::spec::resources;
+use crate::spec::sandbox::POD_UID;
 use crate::view::Sandbox;
 
 /// However little time there was, a container that is asked to end has this much to do it.
 const LEAST: Duration = Duration::from_secs(2);
+
+/// Other amounts for a pod as a whole could not be applied.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ResizeError {
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    #[error("{0}: {cause}", cause = std::error::Error::source(.0).map(ToString::to_string).unwrap_or_default())]
+    Cgroup(#[from] UsageError),
+}
 
 impl Work {
     /// Ends a container: asks it first.
@@ -132,6 +145,28 @@ impl Work {
             tracing::debug!(%error, container = name, "cannot give a pod other limits");
         }
         Ok(())
+    }
+
+    /// Tells a pod as a whole that it may have other amounts, and with it those containers that have none of their own.
+    pub(crate) async fn resize_all(&self) -> Result<(), ResizeError> {
+        let (tools, pod) = (&self.tools, &self.pod);
+        // It has to have room for more before, and can have less only afterwards.
+        let before = tools.cgroups.make(pod);
+        let label_selector = [(POD_UID.to_owned(), self.uid().to_owned())].into();
+        let mine = ContainerFilter { label_selector, ..ContainerFilter::default() };
+        for made in tools.runtime.containers(mine).await? {
+            let name = made.labels.get(CONTAINER_NAME).map(String::as_str).unwrap_or_default();
+            let Some(container) = self.container(name) else { continue };
+            if made.state() != ContainerState::Running {
+                continue;
+            }
+            let resources = resources::of_container(pod, &container, &tools.machine);
+            match tools.runtime.update_container(&made.id, resources).await {
+                Err(error) if !error.is_absent() => return Err(error.into()),
+                _ => {}
+            }
+        }
+        Ok(before.or_else(|_| tools.cgroups.make(pod))?)
     }
 
     /// Forgets containers, and those of their logs that nobody will ask for.

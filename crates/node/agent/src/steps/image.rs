@@ -13,19 +13,24 @@ use crate::pulled::Access;
 use crate::spec::security::ImageUser;
 use crate::tools::part;
 
-/// How often a fetch that takes long says how far it is.
-const PROGRESS: Duration = Duration::from_secs(30);
+/// When a fetch that takes long first says how far it is. Each time it waits twice as long, so that even one that takes all day
+/// says it only some dozens of times.
+const PROGRESS: Duration = Duration::from_secs(5);
+const LONGEST_SILENCE: Duration = Duration::from_secs(600);
 
 /// An image that is on this node.
 pub(crate) struct Present {
     pub(crate) id: String,
     pub(crate) user: ImageUser,
+    /// All that it goes by.
+    pub(crate) names: Vec<String>,
 }
 
 impl From<Image> for Present {
     fn from(image: Image) -> Self {
         let user = ImageUser { uid: image.uid.map(|uid| uid.value), name: image.username };
-        Self { id: image.id, user }
+        let names = image.repo_tags.into_iter().chain(image.repo_digests).chain([image.id.clone()]).collect();
+        Self { id: image.id, user, names }
     }
 }
 
@@ -52,7 +57,7 @@ pub(crate) async fn ensure(work: &Work, container: &Container) -> Result<Present
     found
 }
 
-/// The same for whoever is no container, though events may be about one.
+/// The same for whoever is no container: events are about the pod if there is no name.
 pub(crate) async fn obtain(
     work: &Work,
     name: &str,
@@ -65,7 +70,7 @@ pub(crate) async fn obtain(
             let message = format!(
                 "Failed to apply default image tag {image:?}: couldn't parse image name {image:?}: {error}"
             );
-            let about = part(&work.pod, name);
+            let about = about(work, name);
             work.tools.tell_of(&work.pod, about, Severity::Warning, "InspectFailed", message.clone());
             return Err(Failure { reason: "InvalidImageName", message });
         }
@@ -91,7 +96,7 @@ pub(crate) async fn obtain(
 impl Wanted<'_> {
     fn tell(&self, severity: Severity, reason: &'static str, message: String) {
         let Work { tools, pod, .. } = self.work;
-        tools.tell_of(pod, part(pod, self.container), severity, reason, message);
+        tools.tell_of(pod, about(self.work, self.container), severity, reason, message);
     }
 
     /// The image, if it is here and this pod may have it.
@@ -189,20 +194,32 @@ impl Wanted<'_> {
 
     /// Says now and then how far it is.
     async fn progress(&self, begun: Instant) -> std::convert::Infallible {
+        let mut wait = PROGRESS;
         loop {
-            self.work.tools.clock.sleep(PROGRESS).await;
+            self.work.tools.clock.sleep(wait).await;
+            wait = wait.saturating_mul(2).min(LONGEST_SILENCE);
             let Some(store) = &self.work.tools.blobs else { continue };
             let Ok((there, all)) = store.under_way().await else { continue };
             let message = format!(
-                "Pulling image {:?} for {}: {} MiB of {} MiB of what is on its way to this node",
+                "Pulling image {:?} for {}: {} of {} of what is on its way to this node",
                 self.image,
                 shown(begun.elapsed()),
-                there >> 20,
-                all >> 20
+                mebibytes(there),
+                mebibytes(all)
             );
             self.tell(Severity::Normal, "Pulling", message);
         }
     }
+}
+
+/// The part of the pod that events are about.
+fn about(work: &Work, name: &str) -> String {
+    if name.is_empty() { String::new() } else { part(&work.pod, name) }
+}
+
+fn mebibytes(bytes: u64) -> String {
+    let tenths = bytes.saturating_mul(10) >> 20;
+    format!("{}.{} MiB", tenths / 10, tenths % 10)
 }
 
 /// As Kubernetes writes a time, no finer than milliseconds.

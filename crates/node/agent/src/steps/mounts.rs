@@ -15,7 +15,7 @@ use kedge_runtime::wire::{Mount, MountPropagation};
 use super::Work;
 use crate::spec::env::Place;
 use crate::spec::expand::expand;
-use crate::volumes::Places;
+use crate::volumes::{Images, Layered, Places};
 
 const LAST_WORDS: &str = "/dev/termination-log";
 const HOSTS: &str = "/etc/hosts";
@@ -43,11 +43,18 @@ pub(super) enum MountsError {
     Io { path: PathBuf, source: io::Error },
 }
 
+/// What was made of a pod's volumes.
+#[derive(Clone, Copy)]
+pub(super) struct Made<'a> {
+    pub(super) volumes: &'a Places,
+    pub(super) images: &'a Images,
+}
+
 pub(super) fn of(
     work: &Work,
     container: &Container,
     attempt: u32,
-    volumes: &Places,
+    made: Made<'_>,
     environment: &BTreeMap<String, String>,
     place: &Place,
 ) -> Result<Vec<Mount>, MountsError> {
@@ -55,10 +62,28 @@ pub(super) fn of(
     for (index, wanted) in container.volume_mounts.iter().flatten().enumerate() {
         let unknown =
             || MountsError::Unknown { volume: wanted.name.clone(), container: container.name.clone() };
-        let volume = volumes.get(&wanted.name).ok_or_else(unknown)?;
+        let (volume, read_only_by_runtime) = match made.images.get(&wanted.name) {
+            Some(Layered::Runtime(image)) => {
+                mounts.push(Mount {
+                    container_path: absolute(&wanted.mount_path),
+                    image: Some(image.clone()),
+                    image_sub_path: sub_path(wanted, environment)?.unwrap_or_default(),
+                    readonly: true,
+                    propagation: propagation(wanted).into(),
+                    ..Mount::default()
+                });
+                continue;
+            }
+            // Nothing can write there anyway, and a runtime that says so once more forgets that nothing may be run there.
+            Some(Layered::Node(path)) => (path, false),
+            None => {
+                let volume = made.volumes.get(&wanted.name).ok_or_else(unknown)?;
+                (&volume.path, wanted.read_only == Some(true) || volume.read_only)
+            }
+        };
         let path = match sub_path(wanted, environment)? {
-            None => volume.path.clone(),
-            Some(path) => part(work, container, index, wanted, &volume.path, &path)?,
+            None => volume.clone(),
+            Some(path) => part(work, container, index, wanted, volume, &path)?,
         };
         let path = match is_recursively_read_only(wanted)? {
             false => path,
@@ -67,7 +92,7 @@ pub(super) fn of(
         mounts.push(Mount {
             container_path: absolute(&wanted.mount_path),
             host_path: path.display().to_string(),
-            readonly: wanted.read_only == Some(true) || volume.read_only,
+            readonly: read_only_by_runtime,
             propagation: propagation(wanted).into(),
             ..Mount::default()
         });

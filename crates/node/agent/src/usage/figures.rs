@@ -8,7 +8,7 @@ use kedge_door::Figures;
 use serde_json::Value;
 
 use super::text::{Text, number};
-use super::{Depth, Meter, containers, resource, summary};
+use super::{Depth, Meter, containers, probes, resource, summary};
 
 /// As many pages as bytes need; a page of any other size would only make one figure wrong.
 const PAGE: u64 = 4096;
@@ -29,6 +29,10 @@ impl Figures for Told {
 
     fn containers(&self) -> BoxFuture<'_, String> {
         Box::pin(async move { containers::write(&self.0.measure(Depth::Files).await) })
+    }
+
+    fn probes(&self) -> BoxFuture<'_, String> {
+        Box::pin(async move { probes::write(self.0.tally()) })
     }
 
     fn agent(&self) -> BoxFuture<'_, String> {

@@ -10,6 +10,7 @@ use kedge_usage::{Disk, MemoryUse, Rates, Stored, disk, interfaces, memory, stor
 use parking_lot::Mutex;
 
 use super::{ContainerUse, Measured, NodeUse, PodUse, Use, VolumeUse};
+use crate::probes::Tally;
 use crate::roster::Seen;
 use crate::spec::resources::milli;
 use crate::tools::Tools;
@@ -52,6 +53,10 @@ impl Meter {
 
     pub(crate) fn images(&self) -> &Path {
         &self.images
+    }
+
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tools.tally
     }
 
     pub(crate) fn roster(&self) -> Vec<Seen> {
@@ -139,7 +144,8 @@ impl Meter {
     fn used(&self, path: &str, at: Timestamp) -> Option<Use> {
         let sample = self.tools.cgroups.sample(path)?;
         let rate = sample.cpu.and_then(|cpu| self.rates.lock().read(path, cpu.total, at));
-        Some(Use { sample, nano_cores: rate.map(|rate| rate.per_second) })
+        let (nano_cores, window) = (rate.map(|rate| rate.per_second), rate.map(|rate| rate.over));
+        Some(Use { sample, nano_cores, window })
     }
 
     pub(crate) fn node(&self, at: Timestamp) -> NodeUse {

@@ -104,6 +104,8 @@ fn cpu(used: &Use, at: Timestamp) -> Value {
     Value::Object(object([
         ("time", json!(second(at))),
         ("usageNanoCores", json!(used.nano_cores)),
+        // Nobody else has it; the API tells over which time was measured.
+        ("windowNanoSeconds", json!(used.window.map(|window| window.as_nanos().unsigned_abs()))),
         ("usageCoreNanoSeconds", json!(cpu.total)),
     ]))
 }

@@ -7,7 +7,11 @@ use super::*;
 fn used(total: u64, working_set: u64) -> Use {
     let cpu = Some(CpuUse { total, ..CpuUse::default() });
     let memory = Some(MemoryUse { usage: working_set + 10, working_set, ..MemoryUse::default() });
-    Use { sample: Sample { cpu, memory, threads: Some(3) }, nano_cores: Some(5) }
+    Use {
+        sample: Sample { cpu, memory, threads: Some(3) },
+        nano_cores: Some(5),
+        window: Some(SignedDuration::from_secs(7)),
+    }
 }
 
 fn measured() -> Measured {
@@ -63,7 +67,10 @@ fn a_summary_is_what_clients_of_a_kubelet_read() {
     assert_eq!(pod["podRef"], json!({"name": "p", "namespace": "n", "uid": "u"}));
     assert_eq!(
         pod["cpu"],
-        json!({"time": "2030-01-01T12:00:00Z", "usageNanoCores": 5, "usageCoreNanoSeconds": 2_000_000_000_u64})
+        json!({
+            "time": "2030-01-01T12:00:00Z", "usageNanoCores": 5, "usageCoreNanoSeconds": 2_000_000_000_u64,
+            "windowNanoSeconds": 7_000_000_000_u64,
+        })
     );
     assert_eq!(pod["containers"][0]["memory"]["workingSetBytes"], 1000);
     assert_eq!(pod["containers"][0]["rootfs"]["usedBytes"], 7);
@@ -103,4 +110,34 @@ fn lines_are_what_prometheus_reads() {
     families.sort_unstable();
     families.dedup();
     assert_eq!(families.len(), count);
+}
+
+#[test]
+fn probes_are_counted_by_their_results() {
+    use crate::probes::{Kind, Tally};
+    let pod = |uid: &str| -> k8s_openapi::api::core::v1::Pod {
+        let meta = serde_json::json!({"name": "p", "namespace": "n", "uid": uid});
+        serde_json::from_value(serde_json::json!({"metadata": meta})).unwrap()
+    };
+    let tally = Tally::default();
+    for (uid, kind, result) in [
+        ("1", Kind::Liveness, "successful"),
+        ("1", Kind::Liveness, "successful"),
+        ("1", Kind::Readiness, "failed"),
+        ("2", Kind::Startup, "unknown"),
+    ] {
+        tally.note(&pod(uid), "c", kind, result);
+    }
+    let told = probes::write(&tally);
+    let line = |uid: &str, kind: &str, result: &str, count: u8| {
+        format!(
+            "prober_probe_total{{container=\"c\",namespace=\"n\",pod=\"p\",pod_uid=\"{uid}\",probe_type=\"{kind}\",result=\"{result}\"}} {count}\n"
+        )
+    };
+    for line in [line("1", "Liveness", "successful", 2), line("1", "Readiness", "failed", 1)] {
+        assert!(told.contains(&line), "{line} is not in\n{told}");
+    }
+    tally.forget("1");
+    let told = probes::write(&tally);
+    assert!(told.contains(&line("2", "Startup", "unknown", 1)) && !told.contains("pod_uid=\"1\""), "{told}");
 }

@@ -55,6 +55,12 @@ pub(crate) enum Cause {
     Mode { volume: String, mode: String, way: &'static str },
     #[error("volume {volume} has volumeMode Block, which is not supported on this node")]
     Block { volume: String },
+    #[error("cannot lay out the image: {0}")]
+    Layers(#[from] kedge_images::ViewError),
+    #[error("image volumes need containerd 2.1 or newer, and this node's runtime is {0}")]
+    OldRuntime(String),
+    #[error("cannot ask the runtime for its version: {0}")]
+    Runtime(#[from] kedge_runtime::RuntimeError),
     #[error("{0} volumes are not supported on this node")]
     Unsupported(&'static str),
     /// Nobody has looked yet.

@@ -13,7 +13,8 @@ fn all(pod: &Pod) -> Vec<Container> {
     listed.chain(spec.ephemeral_containers.iter().flatten().map(as_container)).collect()
 }
 
-/// The volumes that some container mounts or has as a device; the others are never made.
+/// The volumes that some container mounts or has as a device; the others are never made. Those that are images are made by
+/// whoever fetches images.
 pub(super) fn used(pod: &Pod) -> Vec<&Volume> {
     let containers = all(pod);
     let mounted = containers.iter().flat_map(|container| container.volume_mounts.iter().flatten());
@@ -21,7 +22,7 @@ pub(super) fn used(pod: &Pod) -> Vec<&Volume> {
     let names: BTreeSet<&str> =
         mounted.map(|mount| &*mount.name).chain(devices.map(|device| &*device.name)).collect();
     let listed = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
-    listed.filter(|volume| names.contains(&*volume.name)).collect()
+    listed.filter(|volume| volume.image.is_none() && names.contains(&*volume.name)).collect()
 }
 
 /// Whether some container mounts the volume, and whether some has it as a device.

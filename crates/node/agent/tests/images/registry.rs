@@ -1,5 +1,5 @@
 //! A registry for one test: on loopback, without encryption, with one image under every name. Names that begin with
-//! `closed/` need the credentials `me:secret`.
+//! `closed/` need the credentials `me:secret`; of those that begin with `slow/` only half is sent until somebody says so.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,13 +8,18 @@ use kedge_images::Digest;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 
 /// `Basic` and `me:secret` in base64.
 const KEY: &str = "authorization: basic bwu6c2vjcmv0";
+/// What is smaller is sent at once.
+const LARGE: usize = 100_000;
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
 pub(crate) struct Registry {
     pub(crate) port: u16,
+    /// Whether the second half is sent.
+    pub(crate) whole: watch::Sender<bool>,
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -27,14 +32,16 @@ impl Registry {
         let port = listener.local_addr().unwrap().port();
         let (manifest, blobs) = image();
         let (manifest, blobs) = (Arc::new(manifest), Arc::new(blobs));
+        let whole = watch::Sender::new(false);
+        let waiting = whole.subscribe();
         let task = tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                let (manifest, blobs) = (manifest.clone(), blobs.clone());
-                tokio::spawn(async move { answer(stream, &manifest, &blobs).await });
+                let (manifest, blobs, waiting) = (manifest.clone(), blobs.clone(), waiting.clone());
+                tokio::spawn(async move { answer(stream, &manifest, &blobs, waiting).await });
             }
         });
-        Self { port, task }
+        Self { port, whole, task }
     }
 
     pub(crate) fn name(&self, rest: &str) -> String {
@@ -82,7 +89,7 @@ fn image() -> (String, Blobs) {
     (name, blobs.into_iter().map(|(kind, bytes)| (Digest::of(&bytes).to_string(), (kind, bytes))).collect())
 }
 
-async fn answer(stream: TcpStream, manifest: &str, blobs: &Blobs) {
+async fn answer(stream: TcpStream, manifest: &str, blobs: &Blobs, mut whole: watch::Receiver<bool>) {
     let (read, mut write) = stream.into_split();
     let mut lines = BufReader::new(read).lines();
     let mut head = Vec::new();
@@ -114,6 +121,11 @@ async fn answer(stream: TcpStream, manifest: &str, blobs: &Blobs) {
     // Whoever hung up does not want the rest.
     let _written = write.write_all(head.as_bytes()).await;
     if method != "HEAD" {
-        let _written = write.write_all(body).await;
+        let slow = path.starts_with("/v2/slow/") && body.len() > LARGE;
+        let (first, second) = body.split_at(if slow { body.len() / 2 } else { body.len() });
+        let _written = write.write_all(first).await;
+        if !second.is_empty() && whole.wait_for(|whole| *whole).await.is_ok() {
+            let _written = write.write_all(second).await;
+        }
     }
 }

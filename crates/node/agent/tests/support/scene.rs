@@ -2,7 +2,9 @@
 //! root, containerd, runc and a static busybox.
 #![allow(dead_code, reason = "each test file uses what it needs")]
 
-use std::path::Path;
+mod left;
+mod objects;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -10,7 +12,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, Pod};
-use kedge_agent::{Agent, Eviction, Networking, Settings, Thresholds, clean};
+use kedge_agent::{Agent, Eviction, ImageRules, Settings, Thresholds};
 use kedge_clock::Clock;
 use kedge_images::{File, Store, build};
 use kedge_registry::Options;
@@ -28,36 +30,51 @@ pub(crate) struct Scene {
     /// Whether the agent can reach the API.
     pub(crate) away: Arc<AtomicBool>,
     pub(crate) agent: Option<tokio::task::JoinHandle<()>>,
+    settings: Settings,
 }
 
 impl Scene {
     pub(crate) async fn new() -> Self {
-        let clock = Clock::system();
-        let api = Api::start(clock.clone(), Options::default()).await;
-        let mut scene =
-            Self { folder: tempfile::tempdir().unwrap(), api, clock, away: Arc::default(), agent: None };
-        scene.start_agent().await;
-        let content = Bytes::from(std::fs::read("/bin/busybox").unwrap());
-        let files = [
-            File::Folder { path: "/bin".to_owned(), mode: 0o755 },
-            File::Regular { path: "/bin/busybox".to_owned(), mode: 0o755, content },
-            File::Link { path: "/bin/sh".to_owned(), target: "busybox".to_owned() },
-        ];
-        let image = build("busybox:1", &files, json!({"Env": ["PATH=/bin"]})).unwrap();
-        let store = Store::at(&scene.folder.path().join("containerd/containerd.sock"));
-        store.import(&image, None, Timestamp::now(), |_| {}).await.unwrap();
-        scene
+        Self::with(|_| {}).await
     }
 
-    pub(crate) async fn start_agent(&mut self) {
-        let settings = Settings {
+    /// A node that is set up otherwise.
+    pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        let clock = Clock::system();
+        let api = Api::start(clock.clone(), Options::default()).await;
+        let folder = tempfile::tempdir().unwrap();
+        let mut settings = Settings {
             addresses: vec!["192.0.2.7".parse().unwrap()],
             // How full the machine's disk is must not decide about a test.
             eviction: Eviction { thresholds: Thresholds::none(), ..Eviction::default() },
-            ..Settings::new("here", self.folder.path())
+            image_rules: ImageRules { high: 100, ..ImageRules::default() },
+            ..Settings::new("here", folder.path())
         };
+        change(&mut settings);
+        let mut scene = Self { folder, api, clock, away: Arc::default(), agent: None, settings };
+        scene.start_agent().await;
+        scene.import().await;
+        scene
+    }
+
+    async fn import(&self) {
+        let content = Bytes::from(std::fs::read("/bin/busybox").unwrap());
+        let link = |name: &str| File::Link { path: format!("/bin/{name}"), target: "busybox".to_owned() };
+        let mut files = vec![
+            File::Folder { path: "/bin".to_owned(), mode: 0o755 },
+            File::Folder { path: "/tmp".to_owned(), mode: 0o777 },
+            File::Regular { path: "/bin/busybox".to_owned(), mode: 0o755, content },
+        ];
+        let names = ["sh", "cat", "dd", "grep", "id", "ls", "mkdir", "ps", "sleep", "tail", "touch"];
+        files.extend(names.map(link));
+        let image = build("busybox:1", &files, json!({"Env": ["PATH=/bin"]})).unwrap();
+        let store = Store::at(&self.folder.path().join("containerd/containerd.sock"));
+        store.import(&image, None, Timestamp::now(), |_| {}).await.unwrap();
+    }
+
+    pub(crate) async fn start_agent(&mut self) {
         let client = self.interrupted(self.api.client(admin("system:node:here")));
-        let agent = Agent::start(settings, client, self.clock.clone()).await.unwrap();
+        let agent = Agent::start(self.settings.clone(), client, self.clock.clone()).await.unwrap();
         self.agent = Some(tokio::spawn(agent.run()));
     }
 
@@ -87,13 +104,20 @@ impl Scene {
         kube::Api::namespaced(self.api.client(admin("somebody")), "default")
     }
 
-    pub(crate) async fn make(&self, name: &str, spec: Value) {
-        let mut spec = spec;
-        spec["nodeName"] = json!("here");
-        spec["hostNetwork"] = json!(true);
-        spec["automountServiceAccountToken"] = json!(false);
-        spec["terminationGracePeriodSeconds"] = json!(2);
-        let pod = serde_json::from_value(json!({"metadata": {"name": name}, "spec": spec})).unwrap();
+    /// A pod on this node, with what tests usually want where it says nothing.
+    pub(crate) async fn make(&self, name: &str, mut spec: Value) {
+        for (field, value) in [
+            ("nodeName", json!("here")),
+            ("hostNetwork", json!(true)),
+            ("automountServiceAccountToken", json!(false)),
+            ("terminationGracePeriodSeconds", json!(2)),
+        ] {
+            if spec.get(field).is_none() {
+                spec[field] = value;
+            }
+        }
+        let meta = json!({"name": name, "labels": {"key": "first"}});
+        let pod = serde_json::from_value(json!({"metadata": meta, "spec": spec})).unwrap();
         self.pods().create(&PostParams::default(), &pod).await.unwrap();
     }
 
@@ -144,79 +168,13 @@ impl Scene {
         Runtime::at(&self.folder.path().join("containerd/containerd.sock"))
     }
 
+    /// What a container wrote, with what the runtime puts before each line.
     pub(crate) fn log(&self, pod: &Pod, container: &str) -> String {
         let uid = pod.metadata.uid.as_deref().unwrap();
         let name = pod.metadata.name.as_deref().unwrap();
         let path = format!("logs/pods/default_{name}_{uid}/{container}/0.log");
         std::fs::read_to_string(self.folder.path().join(path)).unwrap_or_default()
     }
-
-    /// Ends what outlives the agent, so that nothing is left on the machine.
-    pub(crate) async fn end(mut self) {
-        let pods = self.folder.path().join("pods");
-        let runtime = Runtime::at(&self.folder.path().join("containerd/containerd.sock"));
-        let end = Instant::now() + PATIENCE;
-        loop {
-            let sandboxes = runtime.sandboxes(Default::default()).await.unwrap();
-            let folders: Vec<_> =
-                std::fs::read_dir(&pods).unwrap().map(|entry| entry.unwrap().path()).collect();
-            if sandboxes.is_empty() && folders.is_empty() {
-                break;
-            }
-            assert!(Instant::now() < end, "something is left: {sandboxes:?} {folders:?}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        self.kill_agent().await;
-        let folder = self.folder.path();
-        clean(folder, &Networking::below(folder)).await.unwrap();
-        assert!(!mounted_below(folder), "something is left mounted");
-    }
-}
-
-/// A test that fails leaves no process and no mount behind either.
-impl Drop for Scene {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            return;
-        }
-        let folder = self.folder.path().to_string_lossy().into_owned();
-        // containerd and its shims are told where their socket is; what they run is below them.
-        let ours: Vec<i32> = processes().filter(|pid| told(*pid).contains(&folder)).collect();
-        let theirs: Vec<i32> = processes().filter(|pid| ours.contains(&parent(*pid))).collect();
-        for pid in ours.into_iter().chain(theirs) {
-            if pid != i32::try_from(std::process::id()).unwrap_or_default() {
-                let pid = rustix::process::Pid::from_raw(pid);
-                let _ended = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::KILL));
-            }
-        }
-        let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-        let places = table.lines().rev().filter_map(|line| line.split(' ').nth(4));
-        for place in places.filter(|place| place.starts_with(&folder)) {
-            let _unmounted = rustix::mount::unmount(place, rustix::mount::UnmountFlags::DETACH);
-        }
-    }
-}
-
-fn processes() -> impl Iterator<Item = i32> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_string_lossy().parse().ok())
-}
-
-/// The words that a process was started with.
-fn told(pid: i32) -> String {
-    let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    String::from_utf8_lossy(&words).into_owned()
-}
-
-fn parent(pid: i32) -> i32 {
-    let line = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let behind = line.rsplit_once(')').map(|(_, behind)| behind.to_owned()).unwrap_or_default();
-    behind.split_whitespace().nth(1).and_then(|pid| pid.parse().ok()).unwrap_or_default()
-}
-
-pub(crate) fn mounted_below(folder: &Path) -> bool {
-    let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
-    table.contains(&*folder.to_string_lossy())
 }
 
 pub(crate) fn phase(pod: &Pod) -> &str {
@@ -246,4 +204,8 @@ pub(crate) fn waits(pod: &Pod) -> String {
     let statuses = pod.status.as_ref().and_then(|status| status.container_statuses.clone());
     let state = statuses.and_then(|all| all.first()?.state.clone()).unwrap_or_default();
     state.waiting.and_then(|waiting| waiting.reason).unwrap_or_default()
+}
+
+pub(crate) fn reason(pod: &Pod) -> &str {
+    pod.status.as_ref().and_then(|status| status.reason.as_deref()).unwrap_or_default()
 }

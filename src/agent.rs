@@ -162,8 +162,9 @@ pub(crate) async fn run(role: Role) -> Ended {
                 arrivals,
                 members,
             };
-            let traffic = traffic::run(&ground, &settings, server.as_ref());
-            let door = door::run(agent, certificate, &client, at, settings.node_listen);
+            // Each by itself: together they would be more than the stack of a thread holds in an unoptimised build.
+            let traffic = Box::pin(traffic::run(&ground, &settings, server.as_ref()));
+            let door = Box::pin(door::run(agent, certificate, &client, at, settings.node_listen));
             let beside = async { tokio::join!(traffic, ending) };
             tokio::select! {
                 () = door => Ended::Left,

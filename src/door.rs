@@ -192,7 +192,7 @@ pub(crate) async fn run(
     match opened {
         Ok((listening, certificate)) => {
             tokio::select! {
-                () = agent.with_door(listening).run() => {}
+                () = Box::pin(agent.with_door(listening).run()) => {}
                 () = certificate.keep_fresh(client, &addresses) => {}
             }
         }
@@ -202,7 +202,7 @@ pub(crate) async fn run(
                 "nobody can reach into this node: {}",
                 told.trim_start_matches("kedge: ").trim_end()
             );
-            agent.run().await;
+            Box::pin(agent.run()).await;
         }
     }
 }

@@ -21,6 +21,11 @@ impl Answers {
         self.0.is_empty()
     }
 
+    /// What is said later counts.
+    pub(crate) fn and(&mut self, later: Self) {
+        self.0.extend(later.0);
+    }
+
     /// From now on those of this Service answer at its doors.
     pub(crate) fn are(&mut self, wanted: &Wanted) {
         for front in wanted.fronts.iter().filter(|front| front.door.protocol == UDP) {

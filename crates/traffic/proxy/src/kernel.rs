@@ -46,6 +46,13 @@ impl Kernel {
         Ok(Self { socket: Socket::netfilter()?, table: table.to_owned(), layout, chains: BTreeSet::new() })
     }
 
+    /// Whether the table is there, with our rules; what is in its maps is not looked at.
+    pub(crate) fn is_there(&mut self) -> Result<bool, NetlinkError> {
+        let chains = self.socket.chains(&self.table)?;
+        let sets = self.socket.sets(&self.table)?;
+        Ok(self.layout.compare(&chains, &sets).is_some())
+    }
+
     /// None if there is no table of ours, or one with other rules.
     pub(crate) fn read(&mut self) -> Result<Option<Found>, NetlinkError> {
         let chains = self.socket.chains(&self.table)?;

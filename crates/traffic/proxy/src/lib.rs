@@ -4,6 +4,7 @@
 
 mod changes;
 mod choose;
+mod doubt;
 mod elements;
 mod family;
 mod flows;
@@ -26,6 +27,7 @@ use kedge_facts::{Node, Service, Slice};
 use kedge_netlink::nft::Batch;
 use kedge_netlink::{NetlinkError, Socket};
 
+use self::doubt::Doubt;
 use self::health::Healths;
 use self::notice::{Noted, Notice};
 pub use self::proxy::ProxyError;
@@ -66,6 +68,7 @@ pub async fn run(settings: Settings, world: World, clock: Clock) {
         clock.sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
     };
+    let mut doubt = Doubt::over(&settings.table);
     let mut healths = Healths::default();
     if let Ok(everybody) = proxy.everybody() {
         everybody.iter().for_each(|key| healths.set(key, proxy.health(key)));
@@ -73,7 +76,13 @@ pub async fn run(settings: Settings, world: World, clock: Clock) {
     pause = FIRST_PAUSE;
     let mut is_torn = false;
     loop {
-        let noted = if is_torn { Noted::default() } else { notice.next().await };
+        let noted = match is_torn {
+            true => Noted::default(),
+            false => tokio::select! {
+                noted = notice.next() => noted,
+                () = doubt.arises(&clock) => Noted::default(),
+            },
+        };
         let Some((back, keys, done)) = blocking(move || turn(proxy, noted, is_torn)).await else { return };
         proxy = back;
         keys.iter().for_each(|key| healths.set(key, proxy.health(key)));
@@ -104,7 +113,11 @@ fn turn(mut proxy: Proxy, noted: Noted, is_torn: bool) -> (Proxy, BTreeSet<Key>,
         },
         false => noted.keys,
     };
-    let done = if is_torn { proxy.repair() } else { proxy.turn(keys.clone()) };
+    let done = match () {
+        () if is_torn => proxy.repair(),
+        () if keys.is_empty() => proxy.check(),
+        () => proxy.turn(keys.clone()),
+    };
     (proxy, keys, done)
 }
 

@@ -30,6 +30,8 @@ pub(crate) struct Proxy {
     world: World,
     table: Table,
     kernel: Kernel,
+    /// Who answers where something changed a moment ago.
+    recent: Answers,
 }
 
 /// What a beginning found and did.
@@ -47,7 +49,8 @@ impl Proxy {
         let mut kernel = Kernel::open(&settings.table, &settings.cluster)?;
         let found = kernel.read()?;
         let slots = found.as_ref().map(|found| found.slots()).unwrap_or_default();
-        let mut proxy = Self { settings, world, table: Table::with_slots(slots), kernel };
+        let mut proxy =
+            Self { settings, world, table: Table::with_slots(slots), kernel, recent: Answers::default() };
         let everybody = proxy.everybody()?;
         let wishes = proxy.wishes(everybody)?;
         let whole = proxy.table.step(wishes);
@@ -89,8 +92,18 @@ impl Proxy {
         keys.iter().filter_map(|key| self.table.get(key)).for_each(|new| after.are(new));
         if before != after {
             after.enforce(self.kernel.socket())?;
+            self.recent.and(after);
         }
         Ok(())
+    }
+
+    /// Some time after a change: whoever sets up a firewall anew may have taken all tables away, and a packet that was under way when
+    /// something changed may have begun a flow by what was before.
+    pub(crate) fn check(&mut self) -> Result<(), ProxyError> {
+        if !self.kernel.is_there()? {
+            self.repair()?;
+        }
+        Ok(std::mem::take(&mut self.recent).enforce(self.kernel.socket())?)
     }
 
     /// Reads the kernel back and changes what differs from what is wanted.

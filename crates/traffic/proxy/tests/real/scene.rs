@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 pub const TABLE: &str = "services-test";
 pub const PATIENCE: Duration = Duration::from_secs(5);
 /// For what must not happen, and does not happen any later either.
-const BRIEFLY: Duration = Duration::from_millis(300);
+pub const BRIEFLY: Duration = Duration::from_millis(300);
 
 /// A namespace of its own, until it is dropped.
 pub struct Place {
@@ -164,7 +164,9 @@ impl Scene {
     pub fn pod(&self, number: u8) -> Place {
         let place = Place::new();
         ip(&format!("link add pod{number} type veth peer name eth0 netns {}", place.path().display()));
+        // A pod may call itself by way of the node.
         ip(&format!("link set pod{number} master pods up"));
+        ip(&format!("link set pod{number} type bridge_slave hairpin on"));
         place.inside(|| {
             ip("link set lo up");
             // A pod has its address alone and sends everything to the node.

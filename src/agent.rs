@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_agent::{Agent, CleanError, Eviction, Grace, Networking, OwnNetwork};
+use kedge_agent::{Agent, CleanError, CpuPolicy, Eviction, Grace, Networking, OwnNetwork, lowest};
 use kedge_client::Client;
 use kedge_clock::Clock;
 use kedge_http::Router;
@@ -22,7 +22,7 @@ use crate::door::{self, NodeCertificate};
 use crate::member::LOCK;
 use crate::network::{outward, outward_v6};
 use crate::policy;
-use crate::settings::{Amount, NodeLabel, NodeSettings, NodeTaint, Settings};
+use crate::settings::{Amount, CpuManager, NodeLabel, NodeSettings, NodeTaint, Settings};
 use crate::shutdown::Machine;
 use crate::traffic::{self, Ground};
 use crate::{hosts, names};
@@ -130,6 +130,7 @@ pub(crate) async fn run(role: Role) -> Ended {
         most_processes: settings.pod_max_pids,
         unsafe_sysctls: settings.allowed_unsafe_sysctls.clone(),
         cgroup_driver: settings.cgroup_driver.map_or(usual.cgroup_driver, |told| told.0),
+        cpus: cpus(&settings),
         guard: arrivals.as_ref().map(policy::guard),
         ..usual
     };
@@ -286,6 +287,16 @@ fn told(settings: &NodeSettings) -> kedge_agent::Told {
         capacity: amounts(&settings.node_capacity),
         reserved: amounts(&settings.system_reserved),
     }
+}
+
+/// Who reserves CPU means the lowest CPUs, unless he says which.
+fn cpus(settings: &NodeSettings) -> CpuPolicy {
+    if settings.cpu_manager_policy != Some(CpuManager::Static) {
+        return CpuPolicy::None;
+    }
+    let amounts = settings.system_reserved.iter().filter(|Amount(name, _)| name == "cpu");
+    let milli = amounts.map(|Amount(_, amount)| amount.milli_value()).sum();
+    CpuPolicy::Static { reserved: settings.reserved_cpus.clone().unwrap_or_else(|| lowest(milli)) }
 }
 
 fn image_rules(settings: &NodeSettings) -> kedge_agent::ImageRules {

@@ -15,6 +15,7 @@ use kedge_network::Backend;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
+pub(crate) use self::limits::CpuManager;
 pub(crate) use self::agent::AgentSettings;
 pub(crate) use self::node::{DATA_DIR, NodeSettings};
 pub(crate) use self::words::{Amount, Life, NodeLabel, NodeTaint, StoreChoice};

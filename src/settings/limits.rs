@@ -42,6 +42,26 @@ impl FromStr for CgroupDriver {
     }
 }
 
+/// Whether containers may have CPUs to themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum CpuManager {
+    None,
+    Static,
+}
+
+impl FromStr for CpuManager {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "none" => Ok(Self::None),
+            "static" => Ok(Self::Static),
+            _ => Err(format!("{text:?} is neither none nor static")),
+        }
+    }
+}
+
 impl TryFrom<String> for CgroupDriver {
     type Error = String;
 

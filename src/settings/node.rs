@@ -3,9 +3,10 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use kedge_agent::CpuSet;
 use serde::Deserialize;
 
-use super::limits::{CgroupDriver, EvictionHard};
+use super::limits::{CgroupDriver, CpuManager, EvictionHard};
 use super::list;
 use super::names::{DnsStub, Nameserver};
 use super::words::{Amount, CniChoice, Endpoint, Life, NodeLabel, NodeTaint};
@@ -94,6 +95,12 @@ pub(crate) struct NodeSettings {
     /// Who makes the cgroups of another runtime's containers, cgroupfs or systemd [default: cgroupfs].
     #[arg(long, value_name = "DRIVER")]
     pub(crate) cgroup_driver: Option<CgroupDriver>,
+    /// Whether containers of Guaranteed pods that ask for whole CPUs have them alone, none or static [default: none].
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) cpu_manager_policy: Option<CpuManager>,
+    /// CPUs that are never given to one container alone: 0-1,4 [default: as many of the lowest as the reserve has].
+    #[arg(long, value_name = "CPUS")]
+    pub(crate) reserved_cpus: Option<CpuSet>,
     /// Where the node lets others in, for logs and commands; port 0 takes a free one [default: 0.0.0.0:10250].
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) node_listen: Option<SocketAddr>,
@@ -161,6 +168,8 @@ impl NodeSettings {
             pod_max_pids: self.pod_max_pids.or(file.pod_max_pids),
             allowed_unsafe_sysctls: list(self.allowed_unsafe_sysctls, file.allowed_unsafe_sysctls),
             cgroup_driver: self.cgroup_driver.or(file.cgroup_driver),
+            cpu_manager_policy: self.cpu_manager_policy.or(file.cpu_manager_policy),
+            reserved_cpus: self.reserved_cpus.or(file.reserved_cpus),
             config: self.config,
         }
     }

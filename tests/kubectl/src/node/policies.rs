@@ -18,7 +18,7 @@ pub(super) fn isolated(machine: &Machine) {
     let address = machine.kubectl(["get", "pod", "web", "--output=jsonpath={.status.podIP}"]);
     let url = format!("http://{address}:8080/");
     let reaches = |from: &str| {
-        let call = ["exec", from, "--", "busybox", "wget", "-q", "-O-", "-T", "1", &url];
+        let call = ["exec", from, "--", "busybox", "timeout", "1", "busybox", "wget", "-q", "-O-", &url];
         machine.command(call).output().unwrap().stdout == b"hello\n"
     };
     let until = |what: &str, friend: bool, stranger: bool| {
@@ -47,7 +47,7 @@ pub(super) fn isolated(machine: &Machine) {
     // One that tries with its very first breath is held as well.
     let held = json!({"podSelector": {"matchLabels": {"app": "late"}}, "policyTypes": ["Egress"]});
     apply(machine, "held", held);
-    let attempt = format!("busybox wget -q -O- -T 1 {url} || echo nobody there");
+    let attempt = format!("busybox timeout 1 busybox wget -q -O- {url} || echo nobody there");
     machine.pod("late", json!({"restartPolicy": "Never", "containers": [shell("main", &attempt)]}));
     machine.until("late", ".status.phase", "Succeeded");
     let wrote = machine.kubectl(["logs", "late"]);

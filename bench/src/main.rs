@@ -61,6 +61,33 @@ enum Command {
     Nodes(nodes::NodesArgs),
     /// How soon pods run and are gone, one after the other, on a real node
     Pods(pods::PodsArgs),
+    /// What two pods of a node carry beside a bare bridge, and how long connecting one takes; needs root
+    Podnet {
+        #[arg(long, default_value = "target/release/kedge")]
+        kedge: PathBuf,
+        /// A tenth of the work, for a quick look
+        #[arg(long)]
+        quick: bool,
+    },
+    /// The gateway beside nginx, and how soon new routes are served
+    Gateway {
+        /// A tenth of the work, for a quick look
+        #[arg(long)]
+        quick: bool,
+    },
+    /// Ten thousand Services: how soon the kernel carries them, how soon a change, what a call costs; needs root
+    Services {
+        #[arg(long, default_value = "target/release/kedge")]
+        kedge: PathBuf,
+        /// A tenth of the work, for a quick look
+        #[arg(long)]
+        quick: bool,
+        /// In the namespace that it was started in, with this folder
+        #[arg(long, hide = true)]
+        data: Option<PathBuf>,
+        #[arg(long, hide = true, default_value_t = 1)]
+        scale: usize,
+    },
     /// Start Kedge, etcd and the bare server in turn, run every measure side by side, print the ratios
     Suite {
         #[arg(long, default_value = "target/release/kedge")]
@@ -131,6 +158,12 @@ async fn run(command: Command) -> Result<(), BenchError> {
         Command::Control(args) => control::run(&args).await?,
         Command::Nodes(args) => nodes::play(&args).await?,
         Command::Pods(args) => pods::run(&args).await?,
+        Command::Podnet { kedge, quick } => suite::podnet(&kedge, quick).await?,
+        Command::Gateway { quick } => suite::gateway(quick).await?,
+        Command::Services { kedge, quick, data: None, .. } => suite::services(&kedge, quick).await?,
+        Command::Services { kedge, data: Some(data), scale, .. } => {
+            suite::proxy::inside(&kedge, &data, scale).await?;
+        }
         Command::Suite { kedge, etcd, quick } => suite::run(&suite::Programs { kedge, etcd, quick }).await?,
     }
     Ok(())

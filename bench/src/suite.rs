@@ -5,9 +5,11 @@ mod access;
 mod control;
 mod definitions;
 mod dns;
+mod gateway;
 mod growth;
 mod node;
 mod podnet;
+pub(crate) mod proxy;
 mod quota;
 mod scheduling;
 mod server;
@@ -51,12 +53,43 @@ pub(crate) async fn run(programs: &Programs) -> Result<(), BenchError> {
     reads_and_watches(programs, folder.path(), scale, &mut table).await?;
     scheduling::scheduling(programs, folder.path(), scale, &mut table).await?;
     dns::dns(300_000 / scale, &mut table).await?;
+    gateway::gateway(folder.path(), 200_000 / scale, &mut table).await?;
     growth::growth(programs, folder.path(), 100_000 / scale, &mut table).await?;
+    let with_services = proxy::proxy(&programs.kedge, folder.path(), scale, &mut table).await;
     // It needs root and containerd; without them the rest is worth printing all the same.
-    let with_pods = podnet::podnet(programs, folder.path(), scale, &mut table).await;
+    let with_pods = podnet::podnet(&programs.kedge, folder.path(), scale, &mut table).await;
     let with_node = node::node(programs, folder.path(), scale, &mut table).await;
     table.print();
-    with_pods.and(with_node)
+    with_pods.and(with_services).and(with_node)
+}
+
+/// Services alone.
+pub(crate) async fn services(kedge: &Path, quick: bool) -> Result<(), BenchError> {
+    let folder = tempfile::tempdir()
+        .map_err(|source| BenchError::Write { path: "a temporary folder".into(), source })?;
+    let mut table = Table::default();
+    proxy::proxy(kedge, folder.path(), if quick { 10 } else { 1 }, &mut table).await?;
+    table.print();
+    Ok(())
+}
+
+/// The network of pods alone.
+pub(crate) async fn podnet(kedge: &Path, quick: bool) -> Result<(), BenchError> {
+    let folder = tempfile::tempdir()
+        .map_err(|source| BenchError::Write { path: "a temporary folder".into(), source })?;
+    let mut table = Table::default();
+    podnet::podnet(kedge, folder.path(), if quick { 10 } else { 1 }, &mut table).await?;
+    table.print();
+    Ok(())
+}
+
+pub(crate) async fn gateway(quick: bool) -> Result<(), BenchError> {
+    let folder = tempfile::tempdir()
+        .map_err(|source| BenchError::Write { path: "a temporary folder".into(), source })?;
+    let mut table = Table::default();
+    gateway::gateway(folder.path(), if quick { 20_000 } else { 200_000 }, &mut table).await?;
+    table.print();
+    Ok(())
 }
 
 /// An empty server: how soon it is ready, what it costs when nothing happens.

@@ -11,21 +11,21 @@ use kedge_netlink::Namespace;
 use kedge_network::{Network, prepare};
 use serde_json::Value;
 
-use super::{Programs, Table, fresh, median};
+use super::{Table, fresh, median};
 use crate::{BenchError, report};
 
 const RANGE: &str = "10.217.0.0/24";
-const ROUND: Duration = Duration::from_secs(2);
+const WHILE: Duration = Duration::from_millis(50);
 const CHUNK: usize = 128 * 1024;
 
 pub(super) async fn podnet(
-    programs: &Programs,
+    program: &Path,
     folder: &Path,
     scale: usize,
     table: &mut Table,
 ) -> Result<(), BenchError> {
     report::note("the network of pods on one node…");
-    let (program, data) = (programs.kedge.clone(), fresh(folder, "podnet")?);
+    let (program, data) = (program.to_owned(), fresh(folder, "podnet")?);
     // Namespaces belong to threads.
     let measured = tokio::task::spawn_blocking(move || measure(&program, &data, scale)).await;
     let seen = measured.map_err(|error| failed("podnet", &error))??;
@@ -65,12 +65,14 @@ fn measure(program: &Path, data: &Path, scale: usize) -> Result<Seen, BenchError
         addresses.push(inside(&node, || call(program, &network, "ADD", name, &pod))??);
     }
     stage.bare()?;
-    let (mut ours, mut bare) = (Vec::new(), Vec::new());
     let [_, to] = addresses.as_slice() else { return Err(wrong(&"two pods have no two addresses")) };
-    // One after the other, so that a slower moment of the machine counts for both.
-    for _ in 0..5 {
-        bare.push(carry(&stage.open("x")?, &stage.open("y")?, "192.0.2.2")?);
-        ours.push(carry(&stage.open("a")?, &stage.open("b")?, to)?);
+    let mut through_ours = Pipe::open(&stage.open("a")?, &stage.open("b")?, to)?;
+    let mut through_bare = Pipe::open(&stage.open("x")?, &stage.open("y")?, "192.0.2.2")?;
+    let (mut ours, mut bare) = (Vec::new(), Vec::new());
+    // In turn for short whiles, so that a slower moment of the machine counts for both.
+    for _ in 0..400 / scale.min(10) {
+        bare.push(through_bare.carry(WHILE)?);
+        ours.push(through_ours.carry(WHILE)?);
     }
     let (ours, bare) = (median(&mut ours), median(&mut bare));
     report::note(&format!("pods {ours:.2} Gbit/s, bare bridge {bare:.2} Gbit/s"));
@@ -110,29 +112,37 @@ fn call(
     Ok(address.split('/').next().unwrap_or_default().to_owned())
 }
 
-/// Gigabits a second of one connection.
-fn carry(from: &Namespace, to: &Namespace, address: &str) -> Result<f64, BenchError> {
-    let wrong = |error: std::io::Error| failed("carrying bytes between pods", &error);
-    let server = inside(to, || TcpListener::bind((address, 0)))?.map_err(wrong)?;
-    let target = server.local_addr().map_err(wrong)?;
-    let mut says = inside(from, || TcpStream::connect(target))?.map_err(wrong)?;
-    let (mut hears, _) = server.accept().map_err(wrong)?;
-    let reader = std::thread::spawn(move || {
-        let (mut buffer, mut heard) = (vec![0; CHUNK], 0usize);
-        loop {
-            match hears.read(&mut buffer) {
-                Ok(0) | Err(_) => return heard,
-                Ok(length) => heard += length,
-            }
-        }
-    });
-    let (chunk, begin) = (vec![7; CHUNK], Instant::now());
-    while begin.elapsed() < ROUND {
-        says.write_all(&chunk).map_err(wrong)?;
+/// One connection, and whoever hears what is said on it.
+struct Pipe {
+    says: TcpStream,
+    chunk: Vec<u8>,
+}
+
+impl Pipe {
+    fn open(from: &Namespace, to: &Namespace, address: &str) -> Result<Self, BenchError> {
+        let wrong = |error: std::io::Error| failed("carrying bytes between pods", &error);
+        let server = inside(to, || TcpListener::bind((address, 0)))?.map_err(wrong)?;
+        let target = server.local_addr().map_err(wrong)?;
+        let says = inside(from, || TcpStream::connect(target))?.map_err(wrong)?;
+        let (mut hears, _) = server.accept().map_err(wrong)?;
+        // It ends with the connection.
+        std::thread::spawn(move || {
+            let mut buffer = vec![0; CHUNK];
+            while hears.read(&mut buffer).is_ok_and(|length| length > 0) {}
+        });
+        Ok(Self { says, chunk: vec![7; CHUNK] })
     }
-    drop(says);
-    let heard = reader.join().unwrap_or_default();
-    Ok(heard as f64 * 8.0 / begin.elapsed().as_secs_f64() / 1e9)
+
+    /// Gigabits a second for a while.
+    fn carry(&mut self, time: Duration) -> Result<f64, BenchError> {
+        let (begin, mut said) = (Instant::now(), 0);
+        while begin.elapsed() < time {
+            let done = self.says.write_all(&self.chunk);
+            done.map_err(|error| failed("carrying bytes between pods", &error))?;
+            said += CHUNK;
+        }
+        Ok(said as f64 * 8.0 / begin.elapsed().as_secs_f64() / 1e9)
+    }
 }
 
 /// Namespaces of this process's own, until it is dropped.

@@ -81,8 +81,11 @@ mod tests {
                 "metadata": {"name": own::SERVICE, "namespace": own::NAMESPACE}, "spec": {"clusterIPs": ["10.96.0.9"]},
             }))],
         );
-        let shown: Vec<String> =
-            names(&world, &world).unwrap().iter().map(|(name, addresses)| format!("{name}={addresses:?}")).collect();
+        let shown: Vec<String> = names(&world, &world)
+            .unwrap()
+            .iter()
+            .map(|(name, addresses)| format!("{name}={addresses:?}"))
+            .collect();
         assert_eq!(shown, ["x.io=[10.96.0.9]", "y.io=[10.96.0.9]"]);
     }
 }

@@ -14,7 +14,7 @@ use super::Watched;
 pub(super) enum FrameError {
     #[error("the stream broke")]
     Broken(#[from] std::io::Error),
-    #[error("the server sent what is no event")]
+    #[error("the server sent what is no event: {0}")]
     NoEvent(#[from] serde_json::Error),
     #[error("the server sent an event of an unknown type, {0:?}")]
     Unknown(String),

@@ -32,10 +32,18 @@ pub(crate) fn base<'a>(index: &Index, part: &'a [u8], asked: u16, from: IpAddr) 
     part.get(..part.len() - b"\x03svc".len() - namespace.len())
 }
 
-/// The rest of the search path, in its order, and what was meant itself at the end.
+/// The rest of the search path, in its order, and what was meant itself at the end. Others are not asked for what can only be a name
+/// of the cluster: they know nothing of it, and it is none of their business.
 pub(crate) fn candidates(index: &Index, base: &[u8], searches: &[Name]) -> Vec<Name> {
-    let services = index.zone().below(b"\x03svc");
-    let ends = services.as_ref().into_iter().chain([index.zone()]).chain(searches);
     let root = Name::root();
-    ends.chain([&root]).filter_map(|end| end.below(base)).collect()
+    let services = index.zone().below(b"\x03svc");
+    let whole = root.below(base);
+    let ours = services.as_ref().into_iter().chain([index.zone()]);
+    let others: Vec<&Name> = match labels(base).as_deref() {
+        _ if whole.as_ref().is_some_and(|whole| whole.before(index.zone()).is_some()) => vec![&root],
+        Some([b"\x03svc" | b"\x03pod", ..]) => Vec::new(),
+        Some([last, ..]) if index.has_namespace(last) => Vec::new(),
+        _ => searches.iter().chain([&root]).collect(),
+    };
+    ours.chain(others).filter_map(|end| end.below(base)).collect()
 }

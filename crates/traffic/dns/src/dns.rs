@@ -252,7 +252,11 @@ impl Dns {
                 let is_last = name.octets() == base;
                 let found = self.follow(name.clone(), query).await;
                 let has_it = found.answers.iter().any(|record| record.data.kind() == query.kind);
-                // A name that is there without what is asked for is the end of the path only at its end.
+                // A name of the cluster that is there without what is asked for: whether to go on is the client's choice.
+                if found.code == Code::Fine && !has_it && name.before(index.zone()).is_some() {
+                    return None;
+                }
+                // Elsewhere such a name is the end of the path only at its end.
                 if found.code == Code::Fine && (has_it || is_last) {
                     let mut answers = vec![alias(&query.name, name)];
                     answers.extend(found.answers);

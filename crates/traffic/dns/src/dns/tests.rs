@@ -221,6 +221,36 @@ async fn the_search_path_is_gone_in_one_question() {
             None,
             "0 CNAME both.shop.svc.cluster.local. A 10.96.0.8",
         ),
+        (
+            "a whole name of the cluster",
+            "web.default.svc.cluster.local.default.svc.cluster.local",
+            kind::A,
+            None,
+            "0 CNAME web.default.svc.cluster.local. A 10.96.0.7",
+        ),
+        (
+            "a whole name that is not there",
+            "none.default.svc.cluster.local.default.svc.cluster.local",
+            kind::A,
+            None,
+            "3 | SOA",
+        ),
+        (
+            "half a name of the cluster",
+            "web.default.svc.default.svc.cluster.local",
+            kind::A,
+            None,
+            "0 CNAME web.default.svc.cluster.local. A 10.96.0.7",
+        ),
+        (
+            "of this family there is none",
+            "web.default.default.svc.cluster.local",
+            kind::AAAA,
+            None,
+            "3 | SOA",
+        ),
+        ("not in that namespace", "none.shop.default.svc.cluster.local", kind::A, None, "3 | SOA"),
+        ("nor there", "none.shop.svc.default.svc.cluster.local", kind::A, None, "3 | SOA"),
         ("nowhere", "none.example.org.default.svc.cluster.local", kind::A, None, "3 | SOA"),
         ("below a Service", "db-7.db.default.svc.cluster.local", kind::A, None, "3 | SOA"),
         ("not the first of the path", "www.example.org.svc.cluster.local", kind::A, None, "3 | SOA"),
@@ -240,7 +270,11 @@ async fn the_search_path_is_gone_in_one_question() {
     }
     let asked = other.asked();
     assert!(asked.iter().all(|asked| !asked.contains("cluster.local")), "{asked:?}");
-    assert!(!asked.iter().any(|asked| asked.starts_with("db-7")), "{asked:?}");
+    let of_the_cluster = ["db-7", "web", "none.shop", "none.default"];
+    assert!(
+        !asked.iter().any(|asked| of_the_cluster.iter().any(|name| asked.starts_with(name))),
+        "{asked:?}"
+    );
 }
 
 #[tokio::test]

@@ -175,3 +175,55 @@ fn names_that_go_in_circles_or_nowhere() {
         assert_eq!(skim(&[&header[..], &body].concat()), None, "{case}");
     }
 }
+
+/// Every one of them in a hundred ways a little wrong: nothing panics, and what is made of it is sound.
+#[test]
+fn what_is_a_little_wrong() {
+    let query = Query::read(&packet(1, "www.example.org", kind::A, None)).unwrap();
+    let owner = name("www.example.org");
+    let answers = vec![
+        Record::new(&owner, 60, Data::Cname(name("a.example.org"))),
+        Record::address(&name("a.example.org"), 60, Ipv4Addr::LOCALHOST.into()),
+    ];
+    let reply = Reply { answers, ..crate::testing::missing(5) };
+    let seeds = [packet(1, "web.default.svc", kind::SRV, Some(1232)), encode(&query, &reply, 512)];
+    let mut chance = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut throw = |below: usize| {
+        chance ^= chance << 13;
+        chance ^= chance >> 7;
+        chance ^= chance << 17;
+        (chance % below as u64) as usize
+    };
+    let mut sound = 0;
+    for round in 0..40_000 {
+        let mut message = seeds[round % 2].clone();
+        for _ in 0..=throw(3) {
+            let at = throw(message.len());
+            match throw(4) {
+                0 => message[at] = throw(256) as u8,
+                1 => message[at] ^= 1 << throw(8),
+                2 => message.truncate(at.max(1)),
+                _ => message.insert(at, [0, 0xc0, 12, 0xff][throw(4)]),
+            }
+        }
+        if let Ok(query) = Query::read(&message) {
+            let answer = encode(&query, &reply, query.room());
+            assert!(answer.len() <= query.room() && skim(&answer).unwrap().name == query.name, "{message:?}");
+        }
+        if let Some(foreign) = Foreign::new(message.clone()) {
+            let question =
+                [&[0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0], &message[12..foreign.skim().begin]].concat();
+            let query = Query::read(&question).unwrap();
+            let answer = foreign.encode(&query, 7, query.room());
+            let found = skim(&answer).unwrap();
+            assert!(answer.len() <= query.room() && found.name == query.name, "{message:?}");
+            let _ = (
+                foreign.lifetime(),
+                foreign.records(Section::Answer, 1),
+                foreign.records(Section::Authority, 1),
+            );
+            sound += 1;
+        }
+    }
+    assert!(sound > 1000, "only {sound} were near enough to be read");
+}

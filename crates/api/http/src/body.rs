@@ -1,7 +1,6 @@
 //! What is sent back: nothing, one piece, or pieces made while they are sent. A slow reader holds up nobody but itself:
 //! a piece is made only when the connection asks for it.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -13,6 +12,17 @@ use crate::gzip::Gzip;
 
 /// Pieces that come one by one; ends when the stream does.
 pub(crate) type Pieces = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
+
+/// Somebody else's answer that broke off. Whoever reads it must not take what came for all of it.
+#[derive(Debug, thiserror::Error)]
+#[error("the answer broke off: {0}")]
+pub struct Broken(String);
+
+impl Broken {
+    pub(crate) fn of(error: &impl std::fmt::Display) -> Self {
+        Self(error.to_string())
+    }
+}
 
 #[derive(Default)]
 pub struct Body(Content);
@@ -26,6 +36,8 @@ enum Content {
     Pieces(Pieces),
     /// Made of what happens while it is sent: each piece must leave at once.
     Live(Pieces),
+    /// The same, from somebody who may break off.
+    Relayed(Pin<Box<dyn Stream<Item = Result<Bytes, Broken>> + Send>>),
 }
 
 impl Body {
@@ -50,15 +62,22 @@ impl Body {
         Self(Content::Live(Box::pin(pieces)))
     }
 
+    pub(crate) fn relayed(pieces: impl Stream<Item = Result<Bytes, Broken>> + Send + 'static) -> Self {
+        Self(Content::Relayed(Box::pin(pieces)))
+    }
+
     /// Whether it is made of what happens while it is sent.
     pub(crate) fn is_live(&self) -> bool {
-        matches!(self.0, Content::Live(_))
+        matches!(self.0, Content::Live(_) | Content::Relayed(_))
     }
 
     /// Keeps `held` until the last piece is sent, or nobody wants the rest.
     pub(crate) fn holding(self, held: impl Send + 'static) -> Self {
         match self.0 {
             Content::Live(pieces) => Self(Content::Live(Box::pin(pieces.inspect(move |_| {
+                let _ = &held;
+            })))),
+            Content::Relayed(pieces) => Self(Content::Relayed(Box::pin(pieces.inspect(move |_| {
                 let _ = &held;
             })))),
             other => Self(other),
@@ -73,6 +92,10 @@ impl Body {
             Content::Pieces(pieces) | Content::Live(pieces) => {
                 let all = pieces.collect::<Vec<Bytes>>().now_or_never();
                 Bytes::from(all.unwrap_or_default().concat())
+            }
+            Content::Relayed(pieces) => {
+                let whole = pieces.filter_map(|piece| async { piece.ok() });
+                Bytes::from(whole.collect::<Vec<Bytes>>().now_or_never().unwrap_or_default().concat())
             }
         }
     }
@@ -119,19 +142,19 @@ impl std::fmt::Debug for Body {
         match &self.0 {
             Content::Empty => f.write_str("Body(empty)"),
             Content::Whole(bytes) => write!(f, "Body({} bytes)", bytes.len()),
-            Content::Pieces(_) | Content::Live(_) => f.write_str("Body(in pieces)"),
+            Content::Pieces(_) | Content::Live(_) | Content::Relayed(_) => f.write_str("Body(in pieces)"),
         }
     }
 }
 
 impl http_body::Body for Body {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = Broken;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         match &mut self.0 {
             Content::Empty => Poll::Ready(None),
             Content::Whole(bytes) => {
@@ -141,6 +164,9 @@ impl http_body::Body for Body {
             }
             Content::Pieces(pieces) | Content::Live(pieces) => {
                 pieces.as_mut().poll_next(context).map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
+            }
+            Content::Relayed(pieces) => {
+                pieces.as_mut().poll_next(context).map(|piece| piece.map(|bytes| bytes.map(Frame::data)))
             }
         }
     }
@@ -153,7 +179,7 @@ impl http_body::Body for Body {
         match &self.0 {
             Content::Empty => SizeHint::with_exact(0),
             Content::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Content::Pieces(_) | Content::Live(_) => SizeHint::default(),
+            Content::Pieces(_) | Content::Live(_) | Content::Relayed(_) => SizeHint::default(),
         }
     }
 }

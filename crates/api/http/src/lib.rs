@@ -48,7 +48,7 @@ mod who;
 pub use aggregate::FrontProxy;
 pub use api::{Options, StartError, Version};
 pub use audit::{Audit, AuditError, AuditLog};
-pub use body::Body;
+pub use body::{Body, Broken};
 pub use connect::NodeClient;
 pub use router::{Router, router};
 pub use serve::{ServeError, Tls, serve};

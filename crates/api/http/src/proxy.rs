@@ -21,7 +21,7 @@ use kedge_reach::{Reach, ReachError, Target};
 use tokio::sync::watch;
 
 use crate::answer::Answer;
-use crate::body::Body;
+use crate::body::{Body, Broken};
 use crate::router::Incoming;
 
 /// The connection that a request came over, as far as it outlives the request.
@@ -101,11 +101,16 @@ pub(crate) async fn exchange(
         return Ok(answer);
     }
     let (head, body) = response.into_parts();
-    let pieces = BodyStream::new(body).filter_map(|frame| async move { frame.ok()?.into_data().ok() });
+    let pieces = BodyStream::new(body).filter_map(|frame| async move {
+        match frame {
+            Ok(frame) => frame.into_data().ok().map(Ok),
+            Err(error) => Some(Err(Broken::of(&error))),
+        }
+    });
     let mut stopping = back.stopping;
     // A server that ends waits for no answer that has no end.
     let stopped = async move { drop(stopping.wait_for(|stop| *stop).await) };
-    let mut answer = Response::new(Body::live(pieces.take_until(stopped)));
+    let mut answer = Response::new(Body::relayed(pieces.take_until(stopped)));
     *answer.status_mut() = head.status;
     *answer.headers_mut() = head.headers;
     for name in [CONNECTION, TRANSFER_ENCODING, TRAILER] {

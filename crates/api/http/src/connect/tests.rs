@@ -4,6 +4,8 @@ pub(crate) mod node;
 mod places;
 pub(crate) mod scene;
 
+use std::time::Duration;
+
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -37,6 +39,21 @@ async fn logs_come_from_the_node_as_they_are_written() {
     // Whoever leaves ends it on the node, too.
     drop(stream);
     scene.node.until("nobody follows", || scene.node.followers() == 0).await;
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_is_not_taken_for_a_whole_one() {
+    let scene = Scene::start().await;
+    let mut stream = scene.connect().await;
+    let path = format!("{POD}/log?container=a&follow=true&tailLines=1");
+    stream.write_all(scene.head("GET", &path, "").as_bytes()).await.unwrap();
+    scene::until_heard(&mut stream, "half\n").await;
+    scene.node.write_more();
+    let mut heard = Vec::new();
+    // Without encryption's own goodbye it may also be an error.
+    let ended = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut heard)).await;
+    let heard = String::from_utf8_lossy(&heard);
+    assert!(ended.is_ok() && !heard.ends_with("0\r\n\r\n"), "{heard}");
 }
 
 #[tokio::test]

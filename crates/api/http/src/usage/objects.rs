@@ -1,17 +1,19 @@
 //! NodeMetrics and PodMetrics, made from what a node said. Pure.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use kedge_kinds::quantity::{Format, Quantity};
 use serde_json::{Value, json};
 
 use super::reading::{Measure, Reading};
 
-/// The time over which nodes measure a rate.
-const WINDOW: &str = "10s";
+/// The time over which nodes measure a rate that do not say over which.
+const WINDOW: Duration = Duration::from_secs(10);
 
 pub(super) fn of_node(node: &Value, reading: &Reading, now: Timestamp) -> Option<Value> {
     let measure = reading.node?;
-    let mut made = head("NodeMetrics", node, measure.at, now);
+    let mut made = head("NodeMetrics", node, &[&measure], now)?;
     made["usage"] = usage(&measure);
     Some(made)
 }
@@ -30,8 +32,8 @@ pub(super) fn of_pod(pod: &Value, reading: &Reading, now: Timestamp) -> Option<V
     if !running.all(measured) {
         return None;
     }
-    let earliest = found.containers.iter().map(|(_, measure)| measure.at).min()?;
-    let mut made = head("PodMetrics", pod, earliest, now);
+    let measures: Vec<&Measure> = found.containers.iter().map(|(_, measure)| measure).collect();
+    let mut made = head("PodMetrics", pod, &measures, now)?;
     made["containers"] = found
         .containers
         .iter()
@@ -41,17 +43,21 @@ pub(super) fn of_pod(pod: &Value, reading: &Reading, now: Timestamp) -> Option<V
     Some(made)
 }
 
-fn head(kind: &str, of: &Value, at: Timestamp, now: Timestamp) -> Value {
+/// Of several measures the earliest counts, and the longest time. `None` if there is none.
+fn head(kind: &str, of: &Value, measures: &[&Measure], now: Timestamp) -> Option<Value> {
+    let at = measures.iter().map(|measure| measure.at).min()?;
+    let window = measures.iter().map(|measure| measure.window.unwrap_or(WINDOW)).max()?;
+    let nanos = i64::try_from(window.as_millis().saturating_mul(1_000_000)).unwrap_or(i64::MAX);
     let mut metadata = json!({"name": of["metadata"]["name"], "creationTimestamp": written(now)});
     for field in ["namespace", "labels"] {
         if !of["metadata"][field].is_null() {
             metadata[field] = of["metadata"][field].clone();
         }
     }
-    json!({
+    Some(json!({
         "kind": kind, "apiVersion": "metrics.k8s.io/v1beta1", "metadata": metadata,
-        "timestamp": written(at), "window": WINDOW,
-    })
+        "timestamp": written(at), "window": kedge_kinds::duration::write(nanos),
+    }))
 }
 
 fn written(at: Timestamp) -> String {

@@ -1,6 +1,7 @@
 //! What a node says about itself and its pods, as far as it is told on: `/stats/summary`. Pure.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -28,6 +29,8 @@ pub(super) struct Measure {
     pub(super) cores: u64,
     /// Bytes that cannot be taken away.
     pub(super) memory: u64,
+    /// The time over which was measured, where the node says it.
+    pub(super) window: Option<Duration>,
 }
 
 impl Reading {
@@ -85,6 +88,7 @@ struct Cpu {
     time: Timestamp,
     /// Not there before it was measured twice.
     usage_nano_cores: Option<u64>,
+    window_nano_seconds: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -97,6 +101,11 @@ impl Usage {
     /// `None` unless both are known: half a measure would be taken for a whole one.
     fn measure(self) -> Option<Measure> {
         let cpu = self.cpu?;
-        Some(Measure { at: cpu.time, cores: cpu.usage_nano_cores?, memory: self.memory?.working_set_bytes? })
+        Some(Measure {
+            at: cpu.time,
+            cores: cpu.usage_nano_cores?,
+            memory: self.memory?.working_set_bytes?,
+            window: cpu.window_nano_seconds.map(Duration::from_nanos),
+        })
     }
 }

@@ -105,6 +105,19 @@ async fn a_server_of_the_users_own_takes_its_place() {
 }
 
 #[test]
+fn the_time_is_told_over_which_was_measured() {
+    let node = |window: Value| {
+        let cpu = json!({"time": "2030-01-01T12:00:00Z", "usageNanoCores": 7, "windowNanoSeconds": window});
+        let text = json!({"node": {"cpu": cpu, "memory": {"workingSetBytes": 9}}});
+        let reading = Reading::read(text.to_string().as_bytes()).unwrap();
+        objects::of_node(&json!({"metadata": {"name": "n"}}), &reading, jiff::Timestamp::UNIX_EPOCH)
+    };
+    for (window, told) in [(json!(12_345_678_901_u64), "12.345s"), (json!(null), "10s")] {
+        assert_eq!(node(window).unwrap()["window"], told);
+    }
+}
+
+#[test]
 fn half_a_measure_is_none() {
     let cpu = json!({"time": "2030-01-01T12:00:00Z", "usageNanoCores": 7});
     let memory = json!({"workingSetBytes": 9});

@@ -13,8 +13,9 @@ const LISTS: [(&str, &str); 2] = [
 ];
 const MUTABLE: [&str; 2] = ["cpu", "memory"];
 
-/// Only the resources of containers that are there, and how a change of them is to be met.
+/// Only the resources of the pod and of containers that are there, and how a change of them is to be met.
 pub(super) fn confine(new: &mut Value, sent: &Value) {
+    object::carry(object::map_mut(new, "spec"), object::at(sent, &["spec", "resources"]), "resources");
     for (list, _) in LISTS {
         let containers =
             new.get_mut("spec").and_then(|spec| spec.get_mut(list)).and_then(Value::as_array_mut);
@@ -36,6 +37,7 @@ pub(super) fn validate(new: &Value, old: &Value, errors: &mut Errors) {
     if pod::quality(new) != before {
         errors.invalid(&spec, &before.into(), "Pod QOS Class may not change as a result of resizing");
     }
+    of_pod(new, old, errors);
     for (list, only) in LISTS {
         for (index, (now, before)) in of(new, list).iter().zip(of(old, list)).enumerate() {
             let path = spec.child(list);
@@ -57,6 +59,29 @@ pub(super) fn validate(new: &Value, old: &Value, errors: &mut Errors) {
     }
 }
 
+/// What the pod as a whole may have.
+fn of_pod(new: &Value, old: &Value, errors: &mut Errors) {
+    let (Some(now), Some(before)) = (new.get("spec"), old.get("spec")) else { return };
+    let spec = Path::root("spec");
+    let resources = spec.child("resources");
+    let is_set = |spec: &Value| spec.get("resources").is_some_and(|resources| !resources.is_null());
+    if is_set(before) && !is_set(now) {
+        errors.forbidden(&resources, "pod-level resources cannot be removed");
+        return;
+    }
+    for (field, detail) in [
+        ("requests", "pod-level resource requests cannot be removed"),
+        ("limits", "pod-level resource limits cannot be removed"),
+    ] {
+        if amounts(before, field).keys().any(|name| !amounts(now, field).contains_key(name)) {
+            errors.forbidden(&resources.child(field), detail);
+        }
+    }
+    if !is_fixed_same(now, before) {
+        errors.forbidden(&spec, "only cpu and memory resources are mutable at pod-level");
+    }
+}
+
 fn of<'p>(pod: &'p Value, list: &str) -> &'p [Value] {
     object::at(pod, &["spec", list]).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
@@ -69,6 +94,10 @@ fn amounts<'c>(container: &'c Value, field: &str) -> &'c serde_json::Map<String,
 
 /// Nothing differs but what a resize may change.
 fn agree(now: &Value, before: &Value) -> bool {
+    is_fixed_same(now, before) && now.get("resizePolicy") == before.get("resizePolicy")
+}
+
+fn is_fixed_same(now: &Value, before: &Value) -> bool {
     let fixed = |container, field| {
         amounts(container, field).iter().filter(|(name, _)| !MUTABLE.contains(&name.as_str()))
     };
@@ -76,5 +105,4 @@ fn agree(now: &Value, before: &Value) -> bool {
     fixed(now, "requests").eq(fixed(before, "requests"))
         && fixed(now, "limits").eq(fixed(before, "limits"))
         && claims(now) == claims(before)
-        && now.get("resizePolicy") == before.get("resizePolicy")
 }

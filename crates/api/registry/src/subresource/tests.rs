@@ -230,6 +230,31 @@ async fn a_resize_changes_resources_alone() {
 }
 
 #[tokio::test]
+async fn a_resize_changes_what_the_whole_pod_may_have() {
+    let api = api().await;
+    let mut object = pod("p");
+    object["spec"]["resources"] = json!({"requests": {"cpu": "1"}, "limits": {"cpu": "2", "memory": "1Gi"}});
+    api.create("pods", "default", object).await.unwrap();
+    let at = api.at("pods/resize", "default", "p");
+    let resize = |resources: Value| Patch::Merge(json!({"spec": {"hostname": "h", "resources": resources}}));
+    let asked = resize(json!({"requests": {"cpu": "1500m"}, "limits": {"memory": "2Gi"}}));
+    let written = api.registry.patch(&at, asked, &write()).await.unwrap();
+    let spec = serde_json::from_slice::<Value>(&written.bytes).unwrap()["spec"].take();
+    assert_eq!(spec["resources"]["limits"], json!({"cpu": "2", "memory": "2Gi"}));
+    assert_eq!((&spec["resources"]["requests"]["cpu"], spec.get("hostname")), (&json!("1500m"), None));
+    for (resources, said) in [
+        (json!(null), "spec.resources: Forbidden: pod-level resources cannot be removed"),
+        (
+            json!({"limits": {"cpu": null}}),
+            "spec.resources.limits: Forbidden: pod-level resource limits cannot be removed",
+        ),
+    ] {
+        let status = api.registry.patch(&at, resize(resources), &write()).await.unwrap_err();
+        assert!(status.code == 422 && status.message.contains(said), "{}", status.message);
+    }
+}
+
+#[tokio::test]
 async fn a_namespace_is_finalized_by_its_own_path() {
     let api = api().await;
     api.create("namespaces", "", json!({"metadata": {"name": "n"}})).await.unwrap();

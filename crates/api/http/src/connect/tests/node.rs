@@ -139,8 +139,7 @@ async fn answer(
 ) -> Result<Answer, Infallible> {
     let place = request.uri().path_and_query().unwrap().as_str().to_owned();
     let told = format!("{} {place} by {who}", request.method());
-    let text =
-        |code: u16, text: String| Response::builder().status(code).body(whole(text)).unwrap();
+    let text = |code: u16, text: String| Response::builder().status(code).body(whole(text)).unwrap();
     if request.headers().contains_key("upgrade") {
         let upgrade = hyper::upgrade::on(&mut request);
         let headers = format!("{:?}", request.headers());
@@ -161,7 +160,7 @@ async fn answer(
         "/containerLogs/default/web/b" => {
             text(400, "previous terminated container \"b\" in pod \"web\" not found".to_owned())
         }
-        "/containerLogs/default/web/a?follow=true&tailLines=1" => torn(),
+        "/containerLogs/default/web/a?follow=true&tailLines=1" => torn(&counts),
         "/containerLogs/default/web/first" => text(404, "no such place".to_owned()),
         "/moved" => {
             let answer = Response::builder().status(302).header("location", "/elsewhere/");
@@ -183,10 +182,15 @@ async fn answer(
     })
 }
 
-/// A line, and then the node is gone.
-fn torn() -> Answer {
-    let pieces = [Ok(Frame::data(Bytes::from_static(b"half\n"))), Err(std::io::Error::other("gone"))];
-    Response::new(BodyExt::boxed(StreamBody::new(futures::stream::iter(pieces))))
+/// A line, and then, when it is told to, the node is gone.
+fn torn(counts: &Arc<Counts>) -> Answer {
+    let more = counts.clone();
+    let first = futures::stream::iter([Ok(Frame::data(Bytes::from_static(b"half\n")))]);
+    let end = futures::stream::once(async move {
+        more.more.notified().await;
+        Err(std::io::Error::other("gone"))
+    });
+    Response::new(BodyExt::boxed(StreamBody::new(first.chain(end))))
 }
 
 /// One line at once, one when it is told to.

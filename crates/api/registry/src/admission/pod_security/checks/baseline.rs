@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use kedge_kinds::sysctls::SAFE;
 use serde_json::Value;
 
 use super::{Pod, Violation, is_true, items, name, named, plural, quoted, set, sorted, violation};
@@ -242,35 +243,21 @@ pub(super) fn profile_type<'v>(owner: &'v Value, profile: &str) -> Option<&'v st
 }
 
 /// In the order in which they came to be allowed.
-const SYSCTLS: [&str; 12] = [
-    "kernel.shm_rmid_forced",
-    "net.ipv4.ip_local_port_range",
-    "net.ipv4.tcp_syncookies",
-    "net.ipv4.ping_group_range",
-    "net.ipv4.ip_unprivileged_port_start",
-    "net.ipv4.ip_local_reserved_ports",
-    "net.ipv4.tcp_keepalive_time",
-    "net.ipv4.tcp_fin_timeout",
-    "net.ipv4.tcp_keepalive_intvl",
-    "net.ipv4.tcp_keepalive_probes",
-    "net.ipv4.tcp_rmem",
-    "net.ipv4.tcp_wmem",
-];
 
 pub(super) fn sysctls_0(pod: &Pod<'_>) -> Option<Violation> {
-    sysctls(pod, &SYSCTLS[..5])
+    sysctls(pod, &SAFE[..5])
 }
 
 pub(super) fn sysctls_27(pod: &Pod<'_>) -> Option<Violation> {
-    sysctls(pod, &SYSCTLS[..6])
+    sysctls(pod, &SAFE[..6])
 }
 
 pub(super) fn sysctls_29(pod: &Pod<'_>) -> Option<Violation> {
-    sysctls(pod, &SYSCTLS[..10])
+    sysctls(pod, &SAFE[..10])
 }
 
 pub(super) fn sysctls_32(pod: &Pod<'_>) -> Option<Violation> {
-    sysctls(pod, &SYSCTLS)
+    sysctls(pod, &SAFE)
 }
 
 fn sysctls(pod: &Pod<'_>, allowed: &[&str]) -> Option<Violation> {

@@ -24,7 +24,10 @@ use crate::{BenchError, process, report};
 const IMAGE: &str = "kedge.dev/pause:1";
 const NODE: &str = "bench";
 const PATIENCE: Duration = Duration::from_secs(120);
-const SETTLE: Duration = Duration::from_secs(5);
+/// After the start of a server with pods: what its runtime may have left behind is looked for until then.
+const AFTERWARDS: Duration = Duration::from_secs(65);
+/// Whatever was needed for a while is given back within this.
+const GIVEN_BACK: Duration = Duration::from_secs(35);
 const IDLE: Duration = Duration::from_secs(20);
 /// Nobody else's, it is hoped; a range that is taken is refused at the start.
 const OPTIONS: [&str; 8] = [
@@ -104,20 +107,18 @@ async fn pods(programs: &Programs, data: &Path, scale: usize, table: &mut Table)
     named("kedge", Seen::new(vec![together; count], together).line("deployment-ready", 1));
     let ratio = together.as_secs_f64() / bare.as_secs_f64();
     table.at_most(&format!("Deployment of {count} Ready ÷ bare calls all at once"), ratio, "×", 1.3);
-    tokio::time::sleep(SETTLE).await;
-    let with = process::cost(server.pid).rss_mb;
+    let with = settled(server.pid).await;
     server.stop().await;
     // The same store without its node, so that what differs is what the agent holds.
     let server = Server::kedge(&programs.kedge, data).await?;
-    tokio::time::sleep(SETTLE).await;
-    let without = process::cost(server.pid).rss_mb;
+    let without = settled(server.pid).await;
     server.stop().await;
     table.at_most(&format!("RSS added by the agent at {count} pods"), with - without, "MB", 30.0);
 
     let server = Server::kedge_node(&programs.kedge, data, &OPTIONS).await?;
     let target = server.target()?;
     scale_to(&target, 20.min(count)).await?;
-    tokio::time::sleep(SETTLE).await;
+    tokio::time::sleep(AFTERWARDS).await;
     let before = process::cost(server.pid);
     tokio::time::sleep(IDLE).await;
     let after = process::cost(server.pid);
@@ -125,6 +126,17 @@ async fn pods(programs: &Programs, data: &Path, scale: usize, table: &mut Table)
     table.at_most("idle CPU with 20 pods", share, "% of a core", 1.0);
     server.stop().await;
     Ok(())
+}
+
+/// What a process holds once it has given back what it only needed for a while.
+async fn settled(pid: u32) -> f64 {
+    let mut least = process::cost(pid).rss_mb;
+    let begin = Instant::now();
+    while begin.elapsed() < GIVEN_BACK {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        least = least.min(process::cost(pid).rss_mb);
+    }
+    least
 }
 
 /// Until the node says that it is ready.
@@ -207,7 +219,18 @@ async fn scale_to(target: &Target, replicas: usize) -> Result<(), BenchError> {
     let body = Bytes::from(json!({"spec": {"replicas": replicas}}).to_string());
     connection.drain(Method::PATCH, &path("/many"), "application/merge-patch+json", body).await?;
     has(target, "replicas", replicas).await?;
-    ready(target).await
+    // A Deployment counts only those that stay; the others are gone a while later.
+    let begin = Instant::now();
+    loop {
+        let pods = connection.json(&format!("{NAMESPACE}/pods")).await?;
+        if pods["items"].as_array().map(Vec::len) == Some(replicas) {
+            return ready(target).await;
+        }
+        if begin.elapsed() > PATIENCE {
+            return Err(late("pods to be gone"));
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }
 
 async fn has(target: &Target, field: &str, replicas: usize) -> Result<(), BenchError> {

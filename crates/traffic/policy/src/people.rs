@@ -33,9 +33,13 @@ impl Person<'_> {
 impl<'a> People<'a> {
     pub(crate) fn new(pods: &'a [Arc<Pod>], namespaces: &'a [Arc<Namespace>], places: &Places) -> Self {
         let mut by_namespace: BTreeMap<&str, Vec<Person<'_>>> = BTreeMap::new();
+        let holders = places.holders();
         for pod in pods.iter().filter(|pod| !pod.is_on_host_network() && !pod.is_over()) {
+            let key = Key::of(&**pod);
             let mut addresses = pod.addresses().to_vec();
-            addresses.extend(places.of(&Key::of(&**pod), pod.metadata.uid.as_deref()));
+            // What the API still shows of one that is gone may be another's by now.
+            addresses.retain(|address| holders.get(address).is_none_or(|holder| **holder == key));
+            addresses.extend(places.of(&key, pod.metadata.uid.as_deref()));
             addresses.sort_unstable();
             addresses.dedup();
             if addresses.is_empty() {

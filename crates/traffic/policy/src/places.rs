@@ -30,6 +30,14 @@ impl Places {
         place.into_iter().flat_map(|place| &place.addresses).copied()
     }
 
+    /// Who got an address last, of those that the API may not show yet.
+    pub(crate) fn holders(&self) -> HashMap<IpAddr, &Key> {
+        self.pods
+            .iter()
+            .flat_map(|(pod, place)| place.addresses.iter().map(move |address| (*address, pod)))
+            .collect()
+    }
+
     /// Whether the rules know it by now. One that nobody told of is known as far as it can be.
     pub(crate) fn is_enforced(&self, pod: &Key) -> bool {
         self.pods.get(pod).is_none_or(|place| place.is_enforced)

@@ -153,7 +153,7 @@ async fn write(mut rules: Rules, wanted: Wanted) -> Result<Rules, TurnError> {
 /// Whether the rules can be others now.
 fn counts(seen: &Seen<'_>) -> bool {
     if seen.is::<NetworkPolicy>() {
-        let spec = |policy: Option<&NetworkPolicy>| policy.and_then(|policy| policy.spec.clone());
+        let spec = |policy: Option<&NetworkPolicy>| policy.map(|policy| policy.spec.clone());
         return spec(seen.before()) != spec(seen.now());
     }
     if seen.is::<Namespace>() {

@@ -101,4 +101,11 @@ fn a_pod_is_known_before_the_api_shows_its_address() {
         vec!["10.0.1.3".parse().unwrap()],
     );
     assert_eq!(isolated(&cluster).len(), 2, "the API shows another pod of that name");
+
+    cluster.policies = vec![policy("x", json!({"podSelector": pod("b")}))];
+    cluster.pod("x", "b")["status"]["podIPs"] = json!([{"ip": "10.0.1.9"}]);
+    cluster.places = Places::default();
+    assert_eq!(isolated(&cluster), ["In 10.0.1.9"]);
+    cluster.places.put(Key::new("x", "a"), Some("a".to_owned()), vec!["10.0.1.9".parse().unwrap()]);
+    assert!(cluster.compiled().is_empty(), "the address is another pod's by now");
 }

@@ -28,7 +28,8 @@ pub(super) fn other() -> String {
 fn answer(query: &[u8]) -> Vec<u8> {
     let end = 12 + query[12..].iter().position(|octet| *octet == 0).unwrap() + 5;
     let asks = query[end - 4..end] == [0, 1, 0, 1];
-    let mut octets = [&query[..2], &[0x81, 0x80, 0, 1, 0, u8::from(asks), 0, 0, 0, 0], &query[12..end]].concat();
+    let mut octets =
+        [&query[..2], &[0x81, 0x80, 0, 1, 0, u8::from(asks), 0, 0, 0, 0], &query[12..end]].concat();
     if asks {
         octets.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4]);
         octets.extend(ADDRESS.octets());
@@ -44,19 +45,38 @@ pub(super) fn looked_up(machine: &Machine) {
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     let resolver = machine.kubectl(["exec", "asker", "--", "cat", "/etc/resolv.conf"]);
-    let server = machine.kubectl(["get", "service", "kube-dns", "--namespace=kube-system", "--output=jsonpath={.spec.clusterIP}"]);
+    let server = machine.kubectl([
+        "get",
+        "service",
+        "kube-dns",
+        "--namespace=kube-system",
+        "--output=jsonpath={.spec.clusterIP}",
+    ]);
     assert!(server.ends_with(".0.10"), "{server}");
-    assert_has(&resolver, &[&format!("nameserver {server}"), "search default.svc.cluster.local svc.cluster.local cluster.local", "ndots:5"]);
+    assert_has(
+        &resolver,
+        &[
+            &format!("nameserver {server}"),
+            "search walk.svc.cluster.local svc.cluster.local cluster.local",
+            "ndots:5",
+        ],
+    );
 
     // The first look-up after it was made finds it.
     machine.kubectl(["create", "service", "clusterip", "shop", "--tcp=80:8080"]);
     let address = machine.kubectl(["get", "service", "shop", "--output=jsonpath={.spec.clusterIP}"]);
-    assert_has(&nslookup("shop.default.svc.cluster.local"), &[&address]);
-    let first = machine.kubectl(["get", "service", "kubernetes", "--output=jsonpath={.spec.clusterIP}"]);
+    assert_has(&nslookup("shop.walk.svc.cluster.local"), &[&address]);
+    let first = machine.kubectl([
+        "get",
+        "service",
+        "kubernetes",
+        "--namespace=default",
+        "--output=jsonpath={.spec.clusterIP}",
+    ]);
     assert_has(&nslookup("kubernetes.default.svc.cluster.local"), &[&first]);
-    assert_has(&nslookup("nothing.default.svc.cluster.local"), &["NXDOMAIN"]);
+    assert_has(&nslookup("nothing.walk.svc.cluster.local"), &["NXDOMAIN"]);
     let back = machine.kubectl(["exec", "asker", "--", "busybox", "nslookup", &address]);
-    assert_has(&back, &["shop.default.svc.cluster.local"]);
+    assert_has(&back, &["shop.walk.svc.cluster.local"]);
 
     // A host with a name of its own, called by a short one.
     machine.kubectl(["create", "service", "clusterip", "db", "--clusterip=None", "--tcp=8080"]);
@@ -66,13 +86,13 @@ pub(super) fn looked_up(machine: &Machine) {
     machine.pod("db-0", json!({"hostname": "db-0", "subdomain": "db", "containers": [container]}));
     machine.ready("db-0");
     let pod = machine.kubectl(["get", "pod", "db-0", "--output=jsonpath={.status.podIP}"]);
-    for name in ["db.default.svc.cluster.local", "db-0.db.default.svc.cluster.local"] {
+    for name in ["db.walk.svc.cluster.local", "db-0.db.walk.svc.cluster.local"] {
         eventually(&format!("{name} leads to the pod"), || {
             let told = nslookup(name);
             if told.contains(&pod) { Ok(()) } else { Err(told) }
         });
     }
-    for name in ["db", "db-0.db", "db.default"] {
+    for name in ["db", "db-0.db", "db.walk"] {
         let url = format!("http://{name}:8080/");
         let told = machine.kubectl(["exec", "asker", "--", "busybox", "wget", "-q", "-O-", &url]);
         assert_eq!(told, "hello by name\n", "{name}");
@@ -82,7 +102,7 @@ pub(super) fn looked_up(machine: &Machine) {
     assert_has(&nslookup(&format!("anything.{DOMAIN}")), &[&ADDRESS.to_string()]);
     machine.kubectl(["delete", "service", "shop", "db"]);
     eventually("a Service's name goes with it", || {
-        let told = nslookup("shop.default.svc.cluster.local");
+        let told = nslookup("shop.walk.svc.cluster.local");
         if told.contains("NXDOMAIN") { Ok(()) } else { Err(told) }
     });
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_agent::{Agent, CleanError, CpuPolicy, Eviction, Grace, Networking, OwnNetwork, lowest};
+use kedge_agent::{Agent, CleanError, CpuPolicy, Eviction, Grace, Lookout, Networking, OwnNetwork, lowest};
 use kedge_client::Client;
 use kedge_clock::Clock;
 use kedge_http::Router;
@@ -189,10 +189,22 @@ pub(crate) fn addresses(settings: &NodeSettings, cluster: &Cluster) -> Vec<IpAdd
     if let Some(listen) = settings.node_listen.filter(|listen| !listen.ip().is_unspecified()) {
         return vec![listen.ip()];
     }
+    looked_up(cluster)
+}
+
+fn looked_up(cluster: &Cluster) -> Vec<IpAddr> {
     let families = cluster.pods.iter().map(|range| range.address);
     let found: Vec<IpAddr> =
         families.filter_map(|like| if like.is_ipv4() { outward() } else { outward_v6() }).collect();
     if found.is_empty() { outward().into_iter().collect() } else { found }
+}
+
+/// Addresses that nobody told may change while the node runs.
+fn lookout(settings: &NodeSettings, cluster: &Cluster) -> Option<Lookout> {
+    let listens_at_one = settings.node_listen.is_some_and(|listen| !listen.ip().is_unspecified());
+    let is_told = !settings.node_ip.is_empty() || listens_at_one;
+    let cluster = cluster.clone();
+    (!is_told).then(|| Lookout::new(move || looked_up(&cluster)))
 }
 
 fn networking(
@@ -220,6 +232,7 @@ fn networking(
         own,
         programs: settings.cni_bin_dir.clone().unwrap_or(programs),
         config: settings.cni_conf_dir.clone().unwrap_or(config),
+        lookout: lookout(settings, cluster),
     }
 }
 
@@ -241,18 +254,21 @@ pub(crate) enum CleanupError {
 pub(crate) async fn clean(data: &Path) -> Result<(), CleanupError> {
     let data = absolute(data);
     let _held = unused(&data)?;
-    names::release(&data)?;
-    hosts::release(&data)?;
-    Ok(kedge_agent::clean(&data, &Networking::below(&data)).await?)
+    take_away(&data).await
+}
+
+/// Everything of a node that no longer runs but its data.
+pub(crate) async fn take_away(data: &Path) -> Result<(), CleanupError> {
+    names::release(data)?;
+    hosts::release(data)?;
+    Ok(kedge_agent::clean(data, &Networking::below(data)).await?)
 }
 
 /// The same, and its data too.
 pub(crate) async fn uninstall(data: &Path) -> Result<(), CleanupError> {
     let data = absolute(data);
     let _held = unused(&data)?;
-    names::release(&data)?;
-    hosts::release(&data)?;
-    kedge_agent::clean(&data, &Networking::below(&data)).await?;
+    take_away(&data).await?;
     match std::fs::remove_dir_all(&data) {
         Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
             Err(CleanupError::Data { data, source })

@@ -6,11 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kedge_agent::{CleanError, Networking};
 use kedge_clock::Clock;
 use kedge_pki::{PkiError, Shown};
 
-use crate::agent::{self, Ended, Role, absolute};
+use crate::agent::{self, CleanupError, Ended, Role, absolute};
 use crate::door::{Asked, NodeCertificate};
 use crate::join::{JoinError, Membership, folder, forget};
 use crate::ranges;
@@ -35,7 +34,7 @@ pub(crate) enum MemberError {
     #[error("this machine is no node, as the log says why")]
     Failed,
     #[error("the node was deleted, but something of it is left")]
-    Left(#[from] CleanError),
+    Left(#[from] CleanupError),
     #[error("the node was deleted, but its identity could not be removed")]
     Forget(#[source] PkiError),
 }
@@ -67,7 +66,7 @@ pub(crate) async fn run(settings: AgentSettings) -> Result<(), MemberError> {
         Some(Ended::Failed) => return Err(MemberError::Failed),
         Some(Ended::Left) => {
             tracing::info!("the node {name} was deleted: ending its pods");
-            kedge_agent::clean(&data, &Networking::below(&data)).await?;
+            agent::take_away(&data).await?;
             forget(&data).map_err(MemberError::Forget)?;
             tracing::info!(
                 "this machine is no longer part of the cluster; nothing of the node is left but its data"

@@ -18,6 +18,8 @@ mod joining;
 mod leaving;
 #[path = "fleet/machine.rs"]
 mod machine;
+#[path = "fleet/policies.rs"]
+mod policies;
 #[path = "fleet/scene.rs"]
 mod scene;
 #[path = "fleet/switch.rs"]
@@ -36,7 +38,7 @@ fn several_nodes_are_one_cluster() {
     let begun = Instant::now();
     let mut scene = Scene::start();
     eprintln!("{:>6} ms: a server runs", begun.elapsed().as_millis());
-    let stories: [Story; 11] = [
+    let stories: [Story; 12] = [
         ("whoever may not join is told why", joining::refused),
         ("two machines join", joining::joined),
         ("logs and commands on a node that joined", calls::into_pods),
@@ -44,6 +46,7 @@ fn several_nodes_are_one_cluster() {
         ("pods reach services", calls::services),
         ("every node answers at its port", calls::node_ports),
         ("names are known on every node", calls::names),
+        ("policies hold on every node", policies::hold),
         ("a node comes back without a token", joining::restarted),
         ("services outlive the server", failures::server_killed),
         ("a node is cut off and comes back", failures::cut_off),

@@ -21,9 +21,9 @@ use serde_json::json;
 pub const IMAGE: &str = "busybox:1";
 
 /// What busybox does under its names in the image.
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 17] = [
     "sh", "cat", "tar", "sleep", "httpd", "ls", "stty", "tty", "mkdir", "rm", "test", "id", "wget", "nc",
-    "nslookup", "hostname",
+    "nslookup", "hostname", "timeout",
 ];
 
 /// The binary of the build that this test belongs to: it lies one folder above the tests. `KEDGE_BIN` names another.
@@ -65,9 +65,7 @@ pub async fn import(data: &Path) {
         folder("/tmp"),
         File::Regular { path: "/bin/busybox".to_owned(), mode: 0o755, content },
     ];
-    files.extend(
-        NAMES.map(|name| File::Link { path: format!("/bin/{name}"), target: "busybox".to_owned() }),
-    );
+    files.extend(NAMES.map(|name| File::Link { path: format!("/bin/{name}"), target: "busybox".to_owned() }));
     let image = build(IMAGE, &files, json!({"Env": ["PATH=/bin"]})).unwrap();
     let socket = data.join("containerd/containerd.sock");
     Store::at(&socket).import(&image, None, jiff::Timestamp::now(), |_| {}).await.unwrap();

@@ -33,17 +33,17 @@ pub(crate) fn services(scene: &mut Scene) {
     let address = scene.kubectl(&["get", "service", "page", "--output=jsonpath={.spec.clusterIP}"]);
     for caller in CALLERS {
         eventually(&format!("{caller} reaches both pages by their Service"), PATIENCE, || {
-            let mut seen = std::collections::BTreeSet::new();
-            for _ in 0..12 {
-                seen.insert(scene.fetch(caller, &format!("http://{address}/"))?);
-            }
+            let script = format!(
+                "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do timeout 2 wget -q -O- http://{address}/ || exit 1; done"
+            );
+            let pages = scene.try_kubectl(&["exec", caller, "--", "sh", "-c", &script])?;
+            let seen: std::collections::BTreeSet<&str> = pages.lines().collect();
             if seen.len() == 2 { Ok(()) } else { Err(format!("only {seen:?}")) }
         });
     }
     // The API is a Service too.
-    let (api, port) = ("10.96.0.1", "443");
     for caller in CALLERS {
-        scene.kubectl(&["exec", caller, "--", "nc", "-z", "-w", "2", api, port]);
+        scene.kubectl(&["exec", caller, "--", "sh", "-c", "nc -w 2 10.96.0.1 443 < /dev/null"]);
     }
 }
 
@@ -52,7 +52,9 @@ pub(crate) fn node_ports(scene: &mut Scene) {
     for machine in [&scene.server, &scene.two, &scene.three] {
         let url = format!("http://{}:{port}/", machine.address);
         eventually(&format!("{} answers at {port}", machine.name), PATIENCE, || {
-            let page = told(scene.switch.beyond("busybox", &["wget", "-q", "-T", "2", "-O-", &url]))?;
+            let page = told(
+                scene.switch.beyond("busybox", &["timeout", "2", "busybox", "wget", "-q", "-O-", &url]),
+            )?;
             if page.starts_with("page-") { Ok(()) } else { Err(page) }
         });
     }

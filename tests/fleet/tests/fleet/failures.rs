@@ -9,13 +9,16 @@ use crate::scene::{FOR_EVER, Scene};
 pub(crate) fn server_killed(scene: &mut Scene) {
     let address = scene.kubectl(&["get", "service", "page", "--output=jsonpath={.spec.clusterIP}"]);
     let script = format!(
-        "while :; do if wget -q -T 3 -O- http://{address}/ >/dev/null; then echo ok; else echo FAILED; fi; sleep 0.02; done"
+        "while :; do if timeout 3 wget -q -O- http://{address}/ >/dev/null; then echo ok; else echo FAILED; fi; sleep 0.02; done"
     );
     scene.pod("patient", "patient", "three", &script);
     scene.ready("patient");
     let calls = |scene: &Scene| -> Result<(usize, usize), String> {
         let log = scene.try_kubectl(&["logs", "patient"])?;
-        Ok((log.lines().filter(|line| *line == "ok").count(), log.lines().filter(|line| *line == "FAILED").count()))
+        Ok((
+            log.lines().filter(|line| *line == "ok").count(),
+            log.lines().filter(|line| *line == "FAILED").count(),
+        ))
     };
     eventually("the service is called", PATIENCE, || match calls(scene)? {
         (20.., _) => Ok(()),
@@ -38,7 +41,8 @@ pub(crate) fn server_killed(scene: &mut Scene) {
 }
 
 pub(crate) fn cut_off(scene: &mut Scene) {
-    let soon = |key: &str| json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1});
+    let soon =
+        |key: &str| json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1});
     let prefers = json!({"preferredDuringSchedulingIgnoredDuringExecution": [{
         "weight": 100,
         "preference": {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["two"]}]},

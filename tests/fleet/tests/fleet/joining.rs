@@ -42,7 +42,11 @@ pub(crate) fn refused(scene: &mut Scene) {
         ("no token at all", vec!["--server", &url, "--token", "abcdef"], "a token looks like"),
         ("a wrong secret", vec!["--server", &url, "--token", &wrong_secret], "does not take the token"),
         ("a token of the past", vec!["--server", &url, "--token", &ended], "does not take the token"),
-        ("a token that was taken back", vec!["--server", &url, "--token", &revoked], "does not take the token"),
+        (
+            "a token that was taken back",
+            vec!["--server", &url, "--token", &revoked],
+            "does not take the token",
+        ),
         ("another cluster's token", vec!["--server", &url, "--token", &wrong_hash], "is not the cluster"),
         ("nobody there", vec!["--server", &nowhere, "--token", &good], "cannot reach the cluster"),
         (
@@ -89,7 +93,10 @@ pub(crate) fn joined(scene: &mut Scene) {
     scene.import(|scene| &scene.three);
     let node = scene.object(&["node", "three"]).unwrap();
     assert_eq!(node["metadata"]["labels"]["fleet/rack"], "b", "{node}");
-    assert_eq!((&node["status"]["capacity"]["cpu"], &node["status"]["capacity"]["memory"]), (&"3".into(), &"700Mi".into()));
+    assert_eq!(
+        (&node["status"]["capacity"]["cpu"], &node["status"]["capacity"]["memory"]),
+        (&"3".into(), &"700Mi".into())
+    );
     assert_eq!(node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"], 10251);
     assert_eq!(node["status"]["addresses"][0]["address"], *address);
     // Keys are nobody else's to read.
@@ -111,7 +118,9 @@ pub(crate) fn restarted(scene: &mut Scene) {
     });
     scene.node_is("two", "True");
     let restarts = scene.kubectl(&[
-        "get", "pods", "--output=jsonpath={.items[*].status.containerStatuses[*].restartCount}",
+        "get",
+        "pods",
+        "--output=jsonpath={.items[*].status.containerStatuses[*].restartCount}",
     ]);
     assert!(restarts.split_whitespace().all(|count| count == "0"), "something was restarted: {restarts}");
 }

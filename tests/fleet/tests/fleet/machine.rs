@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::switch::within;
 
 /// Far longer than anything here takes; only a hang reaches it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
 
 pub(crate) struct Machine {
     pub(crate) name: &'static str,

@@ -132,7 +132,7 @@ impl Scene {
 
     /// Fetches a page from inside a pod.
     pub(crate) fn fetch(&self, pod: &str, url: &str) -> Result<String, String> {
-        self.try_kubectl(&["exec", pod, "--", "wget", "-q", "-T", "2", "-O-", url])
+        self.try_kubectl(&["exec", pod, "--", "timeout", "2", "wget", "-q", "-O-", url])
     }
 
     /// A pod on each node that does nothing, and pages on two of them behind a Service. Made once.

@@ -72,7 +72,9 @@ fn sweep() {
     let listed = Command::new("ip").args(["netns", "list"]).output().unwrap();
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
     for name in listed.lines().filter_map(|line| line.split_whitespace().next()) {
-        let Some(pid) = name.strip_prefix("kfleet-").and_then(|rest| rest.split('-').next()) else { continue };
+        let Some(pid) = name.strip_prefix("kfleet-").and_then(|rest| rest.split('-').next()) else {
+            continue;
+        };
         if !std::path::Path::new("/proc").join(pid).exists() {
             let _gone = Command::new("ip").args(["netns", "del", name]).output();
         }

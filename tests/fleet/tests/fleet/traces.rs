@@ -19,7 +19,11 @@ impl Traces {
     pub(crate) fn of(host: &str, data: &Path) -> Self {
         let lines = |program: &str, arguments: &str| -> Vec<String> {
             let output = within(host, program).args(arguments.split(' ')).output().unwrap();
-            assert!(output.status.success(), "{program} {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+            assert!(
+                output.status.success(),
+                "{program} {arguments}: {}",
+                String::from_utf8_lossy(&output.stderr)
+            );
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
             let mut lines: Vec<String> = text.lines().map(|line| line.trim().to_owned()).collect();
             lines.sort();
@@ -34,7 +38,10 @@ impl Traces {
         let addresses = lines("ip", "-o -4 addr");
         Self {
             tables: lines("nft", "list tables"),
-            links: links.iter().filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect(),
+            links: links
+                .iter()
+                .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
+                .collect(),
             addresses: addresses
                 .iter()
                 .map(|line| line.split_whitespace().skip(1).take(3).collect::<Vec<_>>().join(" "))

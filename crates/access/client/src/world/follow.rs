@@ -50,7 +50,12 @@ pub(super) async fn follow<K: Watched>(client: Client, clock: Clock, cache: Arc<
                 ask = seen.map_or(ask, Ask::After);
             }
             Err(failure) => {
-                tracing::warn!(kind = %K::kind(&()), %failure, ?ask, "watching broke off");
+                // An API that stays away is no news each time.
+                let kind = K::kind(&());
+                match wait == FIRST_WAIT {
+                    true => tracing::warn!(%kind, %failure, ?ask, "watching broke off"),
+                    false => tracing::debug!(%kind, %failure, ?ask, "watching broke off again"),
+                }
                 ask = next(ask, seen, &failure);
                 clock.sleep(wait).await;
                 wait = (wait * 2).min(LONGEST_WAIT);

@@ -62,6 +62,11 @@ impl Cluster {
         self.dir.path().join("data")
     }
 
+    /// In the place of the machine's own.
+    pub(crate) fn hosts_file(&self) -> PathBuf {
+        self.dir.path().join("hosts")
+    }
+
     /// What the server has written so far.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
@@ -148,10 +153,16 @@ fn serve(dir: &Path, flags: &[String]) -> Child {
     command
         .args(["server", "--listen", "127.0.0.1:0"])
         .args(flags)
+        // What this machine has of its own is left alone.
+        .arg("--hosts-file")
+        .arg(dir.join("hosts"))
         .arg("--data-dir")
         .arg(dir.join("data"))
         .arg("--write-kubeconfig")
         .arg(dir.join("kubeconfig"));
+    if !flags.iter().any(|flag| flag == "--gateway-http") {
+        command.args(["--gateway-http", "127.0.0.1:0", "--gateway-https", "127.0.0.1:0"]);
+    }
     start(&mut command, &dir.join("log"))
 }
 

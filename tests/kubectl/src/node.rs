@@ -8,6 +8,7 @@ mod names;
 mod network;
 mod policies;
 mod ports;
+mod records;
 mod upkeep;
 
 use machine::Machine;
@@ -18,7 +19,7 @@ type Story = (&'static str, fn(&Machine));
 #[test]
 fn kubectl_works_on_a_node() {
     let machine = Machine::start();
-    let stories: [Story; 15] = [
+    let stories: [Story; 17] = [
         ("what a pod wrote", logs::of_one_that_ended),
         ("what a pod writes", logs::followed),
         ("what it wrote before it was restarted", logs::before_a_restart),
@@ -32,6 +33,8 @@ fn kubectl_works_on_a_node() {
         ("pods on their network", network::reached),
         ("pods that not everybody reaches", policies::isolated),
         ("names that pods look up", names::looked_up),
+        ("hosts and paths that lead to Services", records::served),
+        ("paths of an Ingress", records::ingress),
         ("how much is used", upkeep::top),
         ("leaving a node", upkeep::drained),
     ];

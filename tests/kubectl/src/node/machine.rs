@@ -27,8 +27,10 @@ impl Machine {
         let (pods, services) = (format!("10.{}.0.0/16", 128 + own), format!("10.{}.0.0/16", 32 + own));
         let flags = ["--node-name", NODE, "--node-listen", "0.0.0.0:0", "--cluster-cidr", &pods];
         let stub = super::names::other();
-        let more = ["--service-cidr", &services, "--eviction-hard", "memory.available<10Mi", "--dns-stub", &stub];
-        let machine = Self(Cluster::with(&[&flags[..], &more].concat()));
+        let more =
+            ["--service-cidr", &services, "--eviction-hard", "memory.available<10Mi", "--dns-stub", &stub];
+        let door = ["--gateway-http", "0.0.0.0:0", "--gateway-https", "0.0.0.0:0"];
+        let machine = Self(Cluster::with(&[&flags[..], &more, &door].concat()));
         eventually("the node is ready", || {
             let ready = "jsonpath={.status.conditions[?(@.type==\"Ready\")].status}";
             let output = machine.command(["get", "node", NODE, "--output", ready]).output().unwrap();

@@ -69,6 +69,12 @@ enum Command {
         #[arg(long)]
         quick: bool,
     },
+    /// How many of the cluster's own names one core answers
+    Dns {
+        /// A tenth of the work, for a quick look
+        #[arg(long)]
+        quick: bool,
+    },
     /// The gateway beside nginx, and how soon new routes are served
     Gateway {
         /// A tenth of the work, for a quick look
@@ -159,6 +165,7 @@ async fn run(command: Command) -> Result<(), BenchError> {
         Command::Nodes(args) => nodes::play(&args).await?,
         Command::Pods(args) => pods::run(&args).await?,
         Command::Podnet { kedge, quick } => suite::podnet(&kedge, quick).await?,
+        Command::Dns { quick } => suite::dns(quick).await?,
         Command::Gateway { quick } => suite::gateway(quick).await?,
         Command::Services { kedge, quick, data: None, .. } => suite::services(&kedge, quick).await?,
         Command::Services { kedge, data: Some(data), scale, .. } => {

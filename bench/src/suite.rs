@@ -83,6 +83,14 @@ pub(crate) async fn podnet(kedge: &Path, quick: bool) -> Result<(), BenchError> 
     Ok(())
 }
 
+/// The cluster's DNS alone.
+pub(crate) async fn dns(quick: bool) -> Result<(), BenchError> {
+    let mut table = Table::default();
+    dns::dns(if quick { 30_000 } else { 300_000 }, &mut table).await?;
+    table.print();
+    Ok(())
+}
+
 pub(crate) async fn gateway(quick: bool) -> Result<(), BenchError> {
     let folder = tempfile::tempdir()
         .map_err(|source| BenchError::Write { path: "a temporary folder".into(), source })?;

@@ -119,7 +119,11 @@ mod tests {
             ("nothing said", json!(null), (true, true, false)),
             ("ready", json!({"ready": true, "serving": true, "terminating": false}), (true, true, false)),
             ("unready", json!({"ready": false}), (false, false, false)),
-            ("about to end", json!({"ready": false, "serving": true, "terminating": true}), (false, true, true)),
+            (
+                "about to end",
+                json!({"ready": false, "serving": true, "terminating": true}),
+                (false, true, true),
+            ),
         ] {
             let endpoint: Endpoint =
                 serde_json::from_value(json!({"addresses": ["10.0.0.1"], "conditions": conditions})).unwrap();

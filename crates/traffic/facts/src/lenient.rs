@@ -18,12 +18,18 @@ pub(crate) fn addresses<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<IpAddr
     struct One {
         #[serde(default)]
         ip: String,
+        #[serde(default, rename = "ipMode")]
+        mode: Option<String>,
     }
     let all = Option::<Vec<One>>::deserialize(from)?.unwrap_or_default();
-    Ok(all.iter().filter_map(|one| one.ip.parse().ok()).collect())
+    // What a balancer ends itself and calls anew is no address of the Service.
+    let direct = all.iter().filter(|one| one.mode.as_deref() != Some("Proxy"));
+    Ok(direct.filter_map(|one| one.ip.parse().ok()).collect())
 }
 
 /// The default in the place of `null`.
-pub(crate) fn or_default<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+pub(crate) fn or_default<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(
+    from: D,
+) -> Result<T, D::Error> {
     Ok(Option::<T>::deserialize(from)?.unwrap_or_default())
 }

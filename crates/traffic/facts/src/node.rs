@@ -85,7 +85,8 @@ mod tests {
         assert_eq!(node.pod_ranges().collect::<Vec<_>>(), ["10.244.0.0/24", "fd00::/64"]);
         assert_eq!(node.internal().map(|address| address.to_string()).collect::<Vec<_>>(), ["192.0.2.1"]);
         assert_eq!(node.external().count(), 1);
-        let old: Node = serde_json::from_value(json!({"metadata": {}, "spec": {"podCIDR": "10.0.0.0/24"}})).unwrap();
+        let old: Node =
+            serde_json::from_value(json!({"metadata": {}, "spec": {"podCIDR": "10.0.0.0/24"}})).unwrap();
         assert_eq!(old.pod_ranges().collect::<Vec<_>>(), ["10.0.0.0/24"]);
     }
 }

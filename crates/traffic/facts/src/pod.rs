@@ -86,7 +86,8 @@ impl Pod {
     /// The port that one of its containers gives this name.
     pub fn port(&self, name: &str, protocol: Protocol) -> Option<u16> {
         // Of those that go first, only the ones that stay are reached.
-        let first = self.spec.init_containers.iter().filter(|one| one.restart_policy.as_deref() == Some("Always"));
+        let first =
+            self.spec.init_containers.iter().filter(|one| one.restart_policy.as_deref() == Some("Always"));
         let ports = self.spec.containers.iter().chain(first).flat_map(|container| &container.ports);
         ports
             .filter(|port| &*port.name == name && port.protocol == protocol)

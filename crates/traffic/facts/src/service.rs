@@ -182,7 +182,7 @@ mod tests {
                 "externalTrafficPolicy": "Local", "internalTrafficPolicy": "Cluster", "selector": {"app": "web"},
                 "ports": [{"name": "http", "port": 80, "targetPort": "web", "nodePort": 30080, "protocol": "UDP"}],
             },
-            "status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.9"}, {"hostname": "x"}]}},
+            "status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.9", "ipMode": "VIP"}, {"hostname": "x"}, {"ip": "192.0.2.8", "ipMode": "Proxy"}]}},
         }))
         .unwrap();
         assert_eq!(service.spec.cluster_ips.len(), 2);

@@ -62,3 +62,56 @@ impl Listener for Notice {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use kedge_client::World;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn slice(service: &str) -> Slice {
+        let metadata =
+            json!({"name": "x", "namespace": "n", "labels": {"kubernetes.io/service-name": service}});
+        serde_json::from_value(json!({"metadata": metadata, "addressType": "IPv4"})).unwrap()
+    }
+
+    fn node(name: &str, labels: Value) -> Node {
+        serde_json::from_value(json!({"metadata": {"name": name, "labels": labels}})).unwrap()
+    }
+
+    #[test]
+    fn what_is_looked_at_again() {
+        let world = World::by_hand();
+        let (services, slices, nodes) =
+            (world.feed::<Service>(), world.feed::<Slice>(), world.feed::<Node>());
+        let notice = Arc::new(Notice::new("here"));
+        world.listen(&notice);
+        let noted = || std::mem::take(&mut *notice.noted.lock());
+        let names = || noted().keys.into_iter().map(|key| key.to_string()).collect::<Vec<_>>();
+
+        let service = json!({"metadata": {"name": "web", "namespace": "n"}, "spec": {}});
+        services.put(serde_json::from_value(service.clone()).unwrap());
+        assert_eq!(names(), ["n/web"]);
+        slices.put(slice("web"));
+        assert_eq!(names(), ["n/web"]);
+        slices.put(slice("shop"));
+        assert_eq!(names(), ["n/shop", "n/web"], "a slice that changes hands concerns both");
+        slices.remove(slice("shop"));
+        services.remove(serde_json::from_value(service).unwrap());
+        assert_eq!(names(), ["n/shop", "n/web"]);
+
+        let zone = json!({"topology.kubernetes.io/zone": "z"});
+        for (case, seen, expected) in [
+            ("another node", node("there", zone.clone()), false),
+            ("our node without a zone", node("here", json!({})), false),
+            ("our node is somewhere now", node("here", zone.clone()), true),
+            ("and still is", node("here", zone), false),
+        ] {
+            nodes.put(seen);
+            assert_eq!(noted().everybody, expected, "{case}");
+        }
+    }
+}

@@ -17,13 +17,13 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-pub const TABLE: &str = "services-test";
-pub const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const TABLE: &str = "services-test";
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// For what must not happen, and does not happen any later either.
-pub const BRIEFLY: Duration = Duration::from_millis(300);
+pub(crate) const BRIEFLY: Duration = Duration::from_millis(300);
 
 /// A namespace of its own, until it is dropped.
-pub struct Place {
+pub(crate) struct Place {
     file: File,
     namespace: Namespace,
 }
@@ -47,33 +47,33 @@ impl Place {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()).into()
     }
 
-    pub fn inside<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub(crate) fn inside<T>(&self, work: impl FnOnce() -> T) -> T {
         self.namespace.inside(work).unwrap()
     }
 
-    pub fn listen(&self, at: &str) -> TcpListener {
+    pub(crate) fn listen(&self, at: &str) -> TcpListener {
         let listener = self.inside(|| TcpListener::bind(at));
         let listener = listener.unwrap_or_else(|error| panic!("cannot listen on {at}: {error}"));
         listener.set_nonblocking(true).unwrap();
         listener
     }
 
-    pub fn call(&self, to: &str) -> std::io::Result<TcpStream> {
+    pub(crate) fn call(&self, to: &str) -> std::io::Result<TcpStream> {
         self.inside(|| TcpStream::connect_timeout(&to.parse().unwrap(), PATIENCE))
     }
 
-    pub fn call_briefly(&self, to: &str) -> std::io::Result<TcpStream> {
+    pub(crate) fn call_briefly(&self, to: &str) -> std::io::Result<TcpStream> {
         self.inside(|| TcpStream::connect_timeout(&to.parse().unwrap(), BRIEFLY))
     }
 }
 
 /// Which server has the call that was just made, and whom it sees.
-pub fn accepted(servers: &[TcpListener]) -> (usize, SocketAddr) {
+pub(crate) fn accepted(servers: &[TcpListener]) -> (usize, SocketAddr) {
     let (server, stream) = taken(servers);
     (server, stream.peer_addr().unwrap())
 }
 
-pub fn taken(servers: &[TcpListener]) -> (usize, TcpStream) {
+pub(crate) fn taken(servers: &[TcpListener]) -> (usize, TcpStream) {
     eventually("a server is called", || {
         servers.iter().enumerate().find_map(|(at, server)| {
             let (stream, _) = server.accept().ok()?;
@@ -84,7 +84,7 @@ pub fn taken(servers: &[TcpListener]) -> (usize, TcpStream) {
     })
 }
 
-pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
         match look() {
@@ -95,7 +95,7 @@ pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-pub fn on_a_thread(test: impl FnOnce() + Send + 'static) {
+pub(crate) fn on_a_thread(test: impl FnOnce() + Send + 'static) {
     if let Err(panic) = std::thread::spawn(test).join() {
         std::panic::resume_unwind(panic);
     }
@@ -116,15 +116,15 @@ struct Running {
 }
 
 /// 192.0.2.1 is the node's, 192.0.2.9 the world's; pods are 10.7.1.2 and so on, behind the node's 10.7.1.1.
-pub struct Scene {
-    pub node: Place,
-    pub world: Place,
+pub(crate) struct Scene {
+    pub(crate) node: Place,
+    pub(crate) world: Place,
     facts: World,
     running: Option<Running>,
 }
 
 impl Scene {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let node = Place::enter_new();
         let world = Place::new();
         ip("link set lo up");
@@ -161,7 +161,7 @@ impl Scene {
         scene
     }
 
-    pub fn pod(&self, number: u8) -> Place {
+    pub(crate) fn pod(&self, number: u8) -> Place {
         let place = Place::new();
         ip(&format!("link add pod{number} type veth peer name eth0 netns {}", place.path().display()));
         // A pod may call itself by way of the node.
@@ -182,7 +182,7 @@ impl Scene {
     }
 
     /// One port, 80, which is 8080 of its endpoints.
-    pub fn service(&self, name: &str, address: &str, edit: impl FnOnce(&mut Value)) {
+    pub(crate) fn service(&self, name: &str, address: &str, edit: impl FnOnce(&mut Value)) {
         let mut value = json!({
             "metadata": {"name": name, "namespace": "n", "creationTimestamp": "2030-01-01T00:00:00Z"},
             "spec": {"clusterIP": address, "clusterIPs": [address], "ports": [{"port": 80}]},
@@ -195,17 +195,17 @@ impl Scene {
     }
 
     /// Pods by their number, each on a node.
-    pub fn endpoints(&self, service: &str, pods: &[(u8, &str)]) {
+    pub(crate) fn endpoints(&self, service: &str, pods: &[(u8, &str)]) {
         self.endpoints_of(service, "TCP", pods);
     }
 
-    pub fn endpoints_of(&self, service: &str, protocol: &str, pods: &[(u8, &str)]) {
+    pub(crate) fn endpoints_of(&self, service: &str, protocol: &str, pods: &[(u8, &str)]) {
         let endpoint =
             |(pod, node): &(u8, &str)| json!({"addresses": [format!("10.7.1.{pod}")], "nodeName": node});
         self.slice(service, "IPv4", protocol, pods.iter().map(endpoint).collect());
     }
 
-    pub fn endpoints_at(&self, service: &str, family: &str, addresses: &[&str]) {
+    pub(crate) fn endpoints_at(&self, service: &str, family: &str, addresses: &[&str]) {
         let endpoint = |address: &&str| json!({"addresses": [address], "nodeName": "here"});
         self.slice(service, family, "TCP", addresses.iter().map(endpoint).collect());
     }
@@ -222,7 +222,7 @@ impl Scene {
     }
 
     /// Waits until calls are led there.
-    pub fn reaches(&self, from: &Place, to: &str, servers: &[TcpListener]) {
+    pub(crate) fn reaches(&self, from: &Place, to: &str, servers: &[TcpListener]) {
         eventually(&format!("{to} is reached"), || {
             let _call = from.call_briefly(to).ok()?;
             accepted(servers);
@@ -231,7 +231,7 @@ impl Scene {
     }
 
     /// Waits until the proxy has seen all that it was told, by telling it one thing more.
-    pub fn settled(&self) {
+    pub(crate) fn settled(&self) {
         self.service("last", "10.96.0.99", |_| ());
         let mut socket = Socket::netfilter().unwrap();
         eventually("all is in the kernel", || {
@@ -247,7 +247,7 @@ impl Scene {
         });
     }
 
-    pub fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         let (stop, stopped) = oneshot::channel();
         let facts = self.facts.clone();
         let settings = Settings {
@@ -268,14 +268,14 @@ impl Scene {
         self.running = Some(Running { stop, thread });
     }
 
-    pub fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         if let Some(Running { stop, thread }) = self.running.take() {
             let _ended_already = stop.send(());
             thread.join().unwrap();
         }
     }
 
-    pub fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.stop();
         self.start();
     }

@@ -15,14 +15,29 @@ pub(crate) fn hold(scene: &mut Scene) {
         format!("http://{}:8080/", scene.address_of("page-two")),
         format!("http://{service}/"),
     ];
-    let until = |what: &str, wanted: [bool; 3]| {
-        for url in &urls {
-            eventually(&format!("{what}: {url}"), PATIENCE, || {
-                let found = CALLERS
-                    .map(|caller| scene.fetch(caller, url).is_ok_and(|page| page.starts_with("page-")));
-                if found == wanted { Ok(()) } else { Err(format!("{found:?}")) }
-            });
+    // All at once: who is not let through waits for nothing.
+    let fetches = urls
+        .iter()
+        .enumerate()
+        .map(|(at, url)| format!("(timeout 1 wget -q -O- {url} || echo none) > /tmp/{at} &"));
+    let script = format!("{} wait; cat /tmp/0 /tmp/1 /tmp/2", fetches.collect::<Vec<_>>().join(" "));
+    let scene = &*scene;
+    let reaches = |caller: &str| {
+        let told = scene.try_kubectl(&["exec", caller, "--", "sh", "-c", &script])?;
+        match told.lines().filter(|line| line.starts_with("page-")).count() {
+            0 => Ok(false),
+            3 => Ok(true),
+            some => Err(format!("{caller} reaches {some} of 3")),
         }
+    };
+    let until = |what: &str, wanted: [bool; 3]| {
+        eventually(what, PATIENCE, || {
+            let found = std::thread::scope(|scope| {
+                let asked = CALLERS.map(|caller| scope.spawn(move || reaches(caller)));
+                asked.map(|asked| asked.join().unwrap())
+            });
+            if found == wanted.map(Ok) { Ok(()) } else { Err(format!("{found:?}")) }
+        });
     };
     until("there is no policy", [true, true, true]);
 

@@ -16,6 +16,8 @@ pub(crate) struct Pressure {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Notes {
     pub(crate) pressure: Pressure,
+    /// Where the node is reached, if that is no longer where it was when it began.
+    pub(crate) addresses: Option<Vec<String>>,
     /// The port at which the node answers, once it does.
     pub(crate) port: Option<u16>,
     /// Annotations of the node's object.

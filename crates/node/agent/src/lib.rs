@@ -53,6 +53,6 @@ pub use collect::ImageRules;
 pub use cpus::{CpuPolicy, CpuSet, CpuSetError, CpusError, lowest};
 pub use eviction::{Eviction, ThresholdError, Thresholds};
 pub use guard::{Arrival, Guard};
-pub use network::{Networking, OwnNetwork};
+pub use network::{Lookout, Networking, OwnNetwork};
 pub use node::Told;
 pub use shutdown::{Grace, Shutdown};

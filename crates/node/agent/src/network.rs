@@ -2,6 +2,7 @@
 //! runtime, which calls for each sandbox from then on; and keeps the ways to pods of other nodes. Looks again when the node's object
 //! or the others change, and when somebody changes what the kernel knows. Knows objects, not how packets go.
 
+mod addresses;
 mod changes;
 mod site;
 
@@ -13,9 +14,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
-use kedge_network::{Between, CONFIG_FILE, Member, Network, Range};
+use kedge_network::{Between, CONFIG_FILE, Member, Network, Range, concerns};
 use tokio::sync::watch;
 
+pub use self::addresses::Lookout;
 use self::changes::Changes;
 use self::site::{SetUpError, Site, Turned};
 use crate::tools::Tools;
@@ -39,6 +41,8 @@ pub struct Networking {
     /// The folders of the runtime's network programs and of their configuration.
     pub programs: PathBuf,
     pub config: PathBuf,
+    /// Where the node is reached, if nobody said so.
+    pub lookout: Option<Lookout>,
 }
 
 #[derive(Clone, Debug)]
@@ -55,7 +59,7 @@ pub struct OwnNetwork {
 impl Networking {
     /// For a containerd of our own, below a node's data; nobody connects pods yet.
     pub fn below(data: &Path) -> Self {
-        Self { own: None, programs: data.join("cni/bin"), config: data.join("cni/net.d") }
+        Self { own: None, programs: data.join("cni/bin"), config: data.join("cni/net.d"), lookout: None }
     }
 
     /// Puts our program where the runtime looks for it.
@@ -89,6 +93,10 @@ pub(crate) fn given(data: &Path) -> Option<Network> {
 
 /// Until it is dropped.
 pub(crate) async fn keep(tools: &Tools, data: &Path, networking: &Networking) {
+    tokio::join!(addresses::keep(tools, networking.lookout.as_ref()), keep_own(tools, data, networking));
+}
+
+async fn keep_own(tools: &Tools, data: &Path, networking: &Networking) {
     let Some(own) = &networking.own else { return std::future::pending().await };
     let mut node = tools.node.subscribe();
     let mut members = own.members.clone();
@@ -140,7 +148,7 @@ pub(crate) async fn keep(tools: &Tools, data: &Path, networking: &Networking) {
         tokio::select! {
             changed = node.changed() => if changed.is_err() { return },
             () = members_changed => {}
-            () = changes.next(done.as_ref()) => {
+            () = changes.next(|change| done.as_ref().is_some_and(|network| concerns(network, change))) => {
                 // Many come at once. If somebody always undoes what we do, he need not be fought at full speed.
                 tools.clock.sleep(SETTLED * (1 << disputes.min(MOST_DISPUTES))).await;
             }

@@ -224,7 +224,7 @@ async fn a_fetch_that_takes_long_says_how_far_it_is() {
     let scene = Scene::new().await;
     make(&scene, "slow", &registry.name("slow/app:1"), "Always", None).await;
     let said = scene.told("slow", "Pulling", "of what is on its way to this node").await;
-    // Half of it is there: as much is missing.
+    // A part of it is there, in the steps in which containerd counts.
     let message = said.message.unwrap();
     let words: Vec<&str> = message.split(' ').collect();
     let at = words.iter().position(|word| *word == "MiB").unwrap();

@@ -13,10 +13,12 @@ mod scene;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
+use kedge_agent::{Networking, clean};
 use kedge_runtime::Runtime;
 use kedge_testkit::admin;
 use kube::api::{DeleteParams, PostParams};
-use scene::{PATIENCE, Scene, container_id, phase, restarts, shell};
+use rustix::process::{Pid, Signal, kill_process};
+use scene::{PATIENCE, Scene, container_id, mounted_below, phase, processes_of, restarts, shell};
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -117,4 +119,24 @@ async fn what_cannot_run_says_why() {
         scene.delete(name).await;
     }
     scene.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_dead_runtime_left_is_cleaned_with_the_network_that_it_had() {
+    let programs = "/no/such/programs";
+    let mut scene = Scene::with(|settings| settings.networking.programs = programs.into()).await;
+    let main = shell("main", "while :; do sleep 0.1; done");
+    scene.make("left", json!({"containers": [main]})).await;
+    scene.until("it runs", "left", |pod| phase(pod) == "Running").await;
+    scene.kill_agent().await;
+    let folder = scene.folder.path();
+    let line = std::fs::read_to_string(folder.join("containerd/containerd.pid")).unwrap();
+    let pid = line.split(' ').next().unwrap().parse().ok().and_then(Pid::from_raw).unwrap();
+    kill_process(pid, Signal::KILL).unwrap();
+    // Whoever cleans does not know how the node was set up.
+    clean(folder, &Networking::below(folder)).await.unwrap();
+    let told = std::fs::read_to_string(folder.join("containerd/config.toml")).unwrap();
+    assert!(told.contains(programs), "{told}");
+    assert!(!mounted_below(folder), "something is left mounted");
+    assert_eq!(processes_of(folder), [0; 0], "something is left running");
 }

@@ -1,6 +1,6 @@
-//! Waits until the kernel tells of a change that concerns the network of pods.
+//! Waits until the kernel tells of a change of links, addresses or routes.
 
-use kedge_network::{Monitor, Network, concerns};
+use kedge_network::{Change, Monitor};
 use tokio::io::unix::AsyncFd;
 
 pub(super) struct Changes(Option<AsyncFd<Monitor>>);
@@ -17,8 +17,8 @@ impl Changes {
         Self(opened.ok())
     }
 
-    /// Nothing concerns a network that is not there yet.
-    pub(super) async fn next(&mut self, network: Option<&Network>) {
+    /// Until there is one that concerns whoever waits.
+    pub(super) async fn next(&mut self, concerns: impl Fn(&Change) -> bool) {
         while let Some(monitor) = &mut self.0 {
             let Ok(mut ready) = monitor.readable_mut().await else { break };
             let changes = ready.get_inner_mut().changes();
@@ -26,7 +26,7 @@ impl Changes {
             ready.clear_ready();
             match changes {
                 Ok(changes) => {
-                    if network.is_some_and(|network| changes.iter().any(|change| concerns(network, change))) {
+                    if changes.iter().any(&concerns) {
                         return;
                     }
                 }

@@ -69,11 +69,8 @@ impl Site {
         match tend(&network, self.between, &me, &others) {
             Ok(tended) => {
                 if tended.changes > 0 {
-                    tracing::info!(
-                        "{} changes made the ways to {} other nodes right",
-                        tended.changes,
-                        others.len()
-                    );
+                    let (nodes, changes) = (others.len(), tended.changes);
+                    tracing::info!(nodes, changes, "the ways to pods of other nodes are as they should be");
                 }
                 turned.is_changed |= tended.changes > 0;
                 turned.lost = tended.lost;

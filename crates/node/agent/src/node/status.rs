@@ -33,7 +33,8 @@ pub(super) fn status(
     notes: &Notes,
     inventory: &Inventory,
 ) -> NodeStatus {
-    let addresses = place.node_ips.iter().map(|ip| ("InternalIP", ip.clone()));
+    let reached = notes.addresses.as_ref().unwrap_or(&place.node_ips);
+    let addresses = reached.iter().map(|ip| ("InternalIP", ip.clone()));
     let addresses = addresses.chain([("Hostname", place.node.clone())]);
     let addresses = addresses.map(|(type_, address)| NodeAddress { type_: type_.to_owned(), address });
     let foreign = foreign(before.capacity.as_ref());
@@ -130,6 +131,9 @@ mod tests {
         let place =
             Place { node: "n".to_owned(), node_ips: vec!["192.0.2.1".to_owned()], pod_ips: Vec::new() };
         let notes = Notes { port: Some(10250), ..Notes::default() };
+        let moved = Notes { addresses: Some(vec!["192.0.2.7".to_owned()]), ..notes.clone() };
+        let told = status(before.clone(), &facts, &place, &moved, &Inventory::default());
+        assert_eq!(told.addresses.unwrap()[0].address, "192.0.2.7", "where it is now");
         let told = status(before, &facts, &place, &notes, &Inventory::default());
         let capacity = told.capacity.unwrap();
         assert_eq!(capacity["example.com/dongle"].0, "4");

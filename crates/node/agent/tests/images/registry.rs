@@ -1,5 +1,5 @@
 //! A registry for one test: on loopback, without encryption, with one image under every name. Names that begin with
-//! `closed/` need the credentials `me:secret`; of those that begin with `slow/` only half is sent until somebody says so.
+//! `closed/` need the credentials `me:secret`; of those that begin with `slow/` only a part is sent until somebody says so.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
 pub(crate) struct Registry {
     pub(crate) port: u16,
-    /// Whether the second half is sent.
+    /// Whether the rest is sent.
     pub(crate) whole: watch::Sender<bool>,
     task: tokio::task::JoinHandle<()>,
 }
@@ -122,7 +122,7 @@ async fn answer(stream: TcpStream, manifest: &str, blobs: &Blobs, mut whole: wat
     let _written = write.write_all(head.as_bytes()).await;
     if method != "HEAD" {
         let slow = path.starts_with("/v2/slow/") && body.len() > LARGE;
-        let (first, second) = body.split_at(if slow { body.len() / 2 } else { body.len() });
+        let (first, second) = body.split_at(if slow { body.len() / 4 * 3 } else { body.len() });
         let _written = write.write_all(first).await;
         if !second.is_empty() && whole.wait_for(|whole| *whole).await.is_ok() {
             let _written = write.write_all(second).await;

@@ -54,9 +54,8 @@ impl Drop for Scene {
         if !std::thread::panicking() {
             return;
         }
+        let ours = processes_of(self.folder.path());
         let folder = self.folder.path().to_string_lossy().into_owned();
-        // containerd and its shims are told where their socket is; what they run is below them.
-        let ours: Vec<i32> = processes().filter(|pid| told(*pid).contains(&folder)).collect();
         let theirs: Vec<i32> = processes().filter(|pid| ours.contains(&parent(*pid))).collect();
         for pid in ours.into_iter().chain(theirs) {
             if pid != i32::try_from(std::process::id()).unwrap_or_default() {
@@ -70,6 +69,11 @@ impl Drop for Scene {
             let _unmounted = rustix::mount::unmount(place, rustix::mount::UnmountFlags::DETACH);
         }
     }
+}
+
+/// containerd and its shims are told where their socket is; what they run is below them.
+pub(crate) fn processes_of(folder: &Path) -> Vec<i32> {
+    processes().filter(|pid| told(*pid).contains(&*folder.to_string_lossy())).collect()
 }
 
 fn processes() -> impl Iterator<Item = i32> {

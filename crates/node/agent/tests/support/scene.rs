@@ -1,6 +1,6 @@
 //! A node on this machine for one test: the real API in this process, a real containerd below a folder of its own. Needs
 //! root, containerd, runc and a static busybox.
-#![allow(dead_code, reason = "each test file uses what it needs")]
+#![allow(dead_code, unused_imports, reason = "each test file uses what it needs")]
 
 mod left;
 mod objects;
@@ -20,6 +20,8 @@ use kedge_runtime::Runtime;
 use kedge_testkit::{Api, admin};
 use kube::api::{DeleteParams, PostParams};
 use serde_json::{Value, json};
+
+pub(crate) use self::left::{mounted_below, processes_of};
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 

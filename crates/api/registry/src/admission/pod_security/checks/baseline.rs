@@ -242,8 +242,6 @@ pub(super) fn profile_type<'v>(owner: &'v Value, profile: &str) -> Option<&'v st
     set(owner, &["securityContext", profile]).map(|profile| text(profile, &["type"]))
 }
 
-/// In the order in which they came to be allowed.
-
 pub(super) fn sysctls_0(pod: &Pod<'_>) -> Option<Violation> {
     sysctls(pod, &SAFE[..5])
 }

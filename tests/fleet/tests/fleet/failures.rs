@@ -4,7 +4,7 @@ use kedge_shipped::{IMAGE, eventually};
 use serde_json::json;
 
 use crate::machine::PATIENCE;
-use crate::scene::{FOR_EVER, Scene};
+use crate::scene::{FOR_EVER, NODE, Scene};
 
 pub(crate) fn server_killed(scene: &mut Scene) {
     let address = scene.kubectl(&["get", "service", "page", "--output=jsonpath={.spec.clusterIP}"]);
@@ -24,8 +24,13 @@ pub(crate) fn server_killed(scene: &mut Scene) {
         (20.., _) => Ok(()),
         other => Err(format!("{other:?}")),
     });
-    for _ in 0..2 {
+    for round in 0..2 {
         scene.server.kill();
+        if round == 1 {
+            // A node that is started while there is no server goes by what it knows.
+            scene.two.stop();
+            scene.two.run(&[&["agent"][..], &NODE].concat());
+        }
         scene.start_server();
         eventually("the server is back", PATIENCE, || scene.try_kubectl(&["get", "--raw", "/readyz"]));
     }

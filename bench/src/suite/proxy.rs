@@ -45,6 +45,8 @@ struct Figures {
     call_us_few: f64,
     call_us_many: f64,
     rss_mb: f64,
+    /// Of it, what is known of Services and endpoints, which other parts of a node share.
+    facts_mb: f64,
 }
 
 /// Runs ourselves in a namespace of its own, and enters what is said there.
@@ -63,7 +65,10 @@ pub(super) async fn proxy(
     command.args(["--scale", &scale.to_string()]).stdin(Stdio::null()).stderr(Stdio::inherit());
     let done = command.output().await.map_err(|error| failed(&error))?;
     let figures: Figures = serde_json::from_slice(&done.stdout).map_err(|error| failed(&error))?;
-    let Figures { services, .. } = figures;
+    let Figures { services, facts_mb, change_p50_ms, .. } = figures;
+    report::note(&format!(
+        "half of all changes within {change_p50_ms:.1} ms; {facts_mb:.0} MB of facts that others share"
+    ));
     let many = format!("{services} Services of {ENDPOINTS} endpoints");
     table.at_most(&format!("{many}: first in the kernel"), figures.program_s, "s", 3.0);
     table.at_most(
@@ -112,6 +117,7 @@ pub(crate) async fn inside(kedge: &Path, data: &Path, scale: usize) -> Result<()
         call_us_few,
         call_us_many,
         rss_mb,
+        facts_mb: many.rss_mb - before,
     };
     many.proxy.abort();
     server.stop().await;
@@ -135,6 +141,7 @@ fn set_up() -> Result<(), kedge_netlink::NetlinkError> {
 struct Carried {
     proxy: tokio::task::JoinHandle<()>,
     took: Duration,
+    rss_mb: f64,
     _world: World,
 }
 
@@ -146,6 +153,7 @@ async fn carried(kubeconfig: &Path) -> Result<Carried, BenchError> {
     let world = World::new(client, clock.clone());
     world.watch::<Service>().watch::<Slice>().watch::<Node>();
     world.ready().await;
+    let rss_mb = process::cost(std::process::id()).rss_mb;
     let settings = Settings { table: NFT_TABLE.to_owned(), node: "bench".to_owned(), cluster: Vec::new() };
     let begin = Instant::now();
     let proxy = tokio::spawn(kedge_proxy::run(settings, world.clone(), clock));
@@ -156,7 +164,7 @@ async fn carried(kubeconfig: &Path) -> Result<Carried, BenchError> {
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    Ok(Carried { proxy, took: begin.elapsed(), _world: world })
+    Ok(Carried { proxy, took: begin.elapsed(), rss_mb, _world: world })
 }
 
 fn service(name: &str, selector: bool) -> Value {

@@ -12,7 +12,7 @@ use crate::socket::{NetlinkError, Socket};
 
 pub use self::read::{SeenChain, SeenSet};
 pub use self::rule::{Family, Register, Rule};
-pub use self::set::{Element, Set, Value};
+pub use self::set::{Element, Lists, Set, Value};
 pub use self::watch::Watch;
 
 const SUBSYSTEM: u16 = 10 << 8;

@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
-use crate::lenient::{list, or_default};
+use crate::lenient::{lean, list, or_default};
 use crate::service::Protocol;
 
 const SERVICE: &str = "kubernetes.io/service-name";
@@ -13,6 +13,7 @@ const SERVICE: &str = "kubernetes.io/service-name";
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Slice {
+    #[serde(deserialize_with = "whose")]
     pub metadata: ObjectMeta,
     /// `IPv4`, `IPv6` or `FQDN`, of which only the first two have addresses.
     #[serde(default)]
@@ -36,8 +37,8 @@ pub struct Endpoint {
     pub node_name: Option<Box<str>>,
     pub hostname: Option<Box<str>>,
     pub zone: Option<Box<str>>,
-    #[serde(deserialize_with = "or_default")]
-    hints: Hints,
+    /// Few have any.
+    hints: Option<Box<Hints>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -75,6 +76,15 @@ pub struct SlicePort {
     pub app_protocol: Option<Box<str>>,
 }
 
+/// Of a slice's labels the one that says whose it is.
+fn whose<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
+    let mut metadata = lean(from)?;
+    if let Some(labels) = &mut metadata.labels {
+        labels.retain(|name, _| name == SERVICE);
+    }
+    Ok(metadata)
+}
+
 impl Slice {
     /// The name of the Service whose endpoints these are, in the same namespace.
     pub fn service(&self) -> Option<&str> {
@@ -99,11 +109,11 @@ impl Endpoint {
 
     /// For which zones it is meant; for all if there are none.
     pub fn for_zones(&self) -> impl Iterator<Item = &str> {
-        self.hints.for_zones.iter().map(|zone| &*zone.name)
+        self.hints.iter().flat_map(|hints| &hints.for_zones).map(|zone| &*zone.name)
     }
 
     pub fn for_nodes(&self) -> impl Iterator<Item = &str> {
-        self.hints.for_nodes.iter().map(|node| &*node.name)
+        self.hints.iter().flat_map(|hints| &hints.for_nodes).map(|node| &*node.name)
     }
 }
 

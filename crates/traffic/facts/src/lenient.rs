@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Deserializer};
 
 /// Those of a list that can be read.
@@ -25,6 +26,22 @@ pub(crate) fn addresses<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<IpAddr
     // What a balancer ends itself and calls anew is no address of the Service.
     let direct = all.iter().filter(|one| one.mode.as_deref() != Some("Proxy"));
     Ok(direct.filter_map(|one| one.ip.parse().ok()).collect())
+}
+
+/// What somebody asks of an object itself: who it is, what it is labelled, when it came and whether it goes. The rest would weigh more
+/// than all that is read beside it.
+pub(crate) fn lean<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
+    let told = ObjectMeta::deserialize(from)?;
+    Ok(ObjectMeta {
+        name: told.name,
+        namespace: told.namespace,
+        uid: told.uid,
+        resource_version: told.resource_version,
+        labels: told.labels,
+        creation_timestamp: told.creation_timestamp,
+        deletion_timestamp: told.deletion_timestamp,
+        ..ObjectMeta::default()
+    })
 }
 
 /// The default in the place of `null`.

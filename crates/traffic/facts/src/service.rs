@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
-use crate::lenient::{addresses, list, or_default};
+use crate::lenient::{addresses, lean, list, or_default};
 
 /// Whoever has this label is carried by another.
 const CARRIER: &str = "service.kubernetes.io/service-proxy-name";
@@ -13,6 +13,7 @@ const HEADLESS: &str = "None";
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Service {
+    #[serde(deserialize_with = "lean")]
     pub metadata: ObjectMeta,
     #[serde(default, deserialize_with = "or_default")]
     pub spec: Spec,

@@ -26,6 +26,11 @@ impl Place {
         Self { role, family, key: key.into(), last: Some(last.into()) }
     }
 
+    pub(crate) fn element(self, value: Value) -> (&'static str, Element) {
+        let set = self.role.name(self.family);
+        (set, Element { key: self.key, last: self.last, value })
+    }
+
     fn set(&self) -> (Role, Family) {
         (self.role, self.family)
     }

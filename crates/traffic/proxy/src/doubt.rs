@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kedge_clock::Clock;
 use kedge_netlink::nft::Watch;
 use tokio::io::unix::AsyncFd;
@@ -13,7 +14,8 @@ const SETTLED: Duration = Duration::from_secs(1);
 pub(crate) struct Doubt {
     /// Without one nobody is heard, and what others do is found by the next change.
     watch: Option<AsyncFd<Watch>>,
-    is_touched: bool,
+    /// When to look, once somebody was heard.
+    due: Option<Timestamp>,
 }
 
 impl Doubt {
@@ -22,17 +24,20 @@ impl Doubt {
         #[expect(deprecated, reason = "an owned descriptor stays what it is for as long as it is held")]
         let opened = opened.and_then(|watch| AsyncFd::new(watch).map_err(|error| error.to_string()));
         let told = |error: &String| tracing::debug!(error, "nobody tells of changes to the table {table}");
-        Self { watch: opened.inspect_err(told).ok(), is_touched: false }
+        Self { watch: opened.inspect_err(told).ok(), due: None }
     }
 
     /// Returns when there is reason to look. A touch is not forgotten if it is not waited for to the end.
     pub(crate) async fn arises(&mut self, clock: &Clock) {
-        if !self.is_touched {
-            self.touch().await;
-            self.is_touched = true;
-        }
-        clock.sleep(SETTLED).await;
-        self.is_touched = false;
+        let due = match self.due {
+            Some(due) => due,
+            None => {
+                self.touch().await;
+                *self.due.insert(clock.now() + SETTLED)
+            }
+        };
+        clock.until(due).await;
+        self.due = None;
     }
 
     async fn touch(&mut self) {

@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use kedge_netlink::nft::{Batch, Element};
+use kedge_netlink::nft::{Batch, Element, Lists};
 use kedge_netlink::{Errno, NetlinkError, Socket};
 
 use crate::elements::read_end;
 use crate::family::Family;
 use crate::layout::{Chain, Layout, Role};
 use crate::range::Range;
-use crate::table::Step;
+use crate::table::{Step, Table};
 use crate::wanted::{PoolId, Target};
 
 pub(crate) struct Kernel {
@@ -72,10 +72,10 @@ impl Kernel {
         Ok(Some(found))
     }
 
-    /// Makes the table what `whole` says, whatever it is now. Tells how many entries went and came, or none if all was made anew.
+    /// Makes the table what is wanted, whatever it is now. Tells how many entries went and came, or none if all was made anew.
     pub(crate) fn repair(
         &mut self,
-        mut whole: Step,
+        wanted: &Table,
         found: Option<Found>,
     ) -> Result<Option<(usize, usize)>, NetlinkError> {
         let Some(found) = found else {
@@ -83,13 +83,22 @@ impl Kernel {
             // Making it first lets removing it succeed in any case.
             batch.table().without_table().table();
             self.layout.write(&mut batch);
-            write_chains(whole.chains.iter().copied(), &mut batch);
-            whole.changes.write(&mut batch);
+            let chains = wanted.chains();
+            write_chains(chains.iter().copied(), &mut batch);
+            // Written as they come: there may be very many.
+            let mut lists = Lists::default();
+            wanted.entries(|place, value| {
+                let (set, element) = place.element(value);
+                batch.list_one(&mut lists, set, &element);
+            });
+            batch.close(lists);
             self.socket.apply(&mut batch)?;
-            self.chains = whole.chains;
+            self.chains = chains;
             return Ok(None);
         };
         self.chains = found.chains;
+        let mut whole = Step { chains: wanted.chains(), ..Step::default() };
+        wanted.entries(|place, value| whole.changes.enter(place, value));
         for (role, family, elements) in found.sets {
             elements.into_iter().for_each(|element| whole.changes.is_there(role, family, element));
         }

@@ -49,16 +49,15 @@ impl Proxy {
         let mut kernel = Kernel::open(&settings.table, &settings.cluster)?;
         let found = kernel.read()?;
         let slots = found.as_ref().map(|found| found.slots()).unwrap_or_default();
-        let mut proxy =
-            Self { settings, world, table: Table::with_slots(slots), kernel, recent: Answers::default() };
+        let mut proxy = Self { settings, world, table: Table::default(), kernel, recent: Answers::default() };
         let everybody = proxy.everybody()?;
         let wishes = proxy.wishes(everybody)?;
-        let whole = proxy.table.step(wishes);
-        let begun = match proxy.kernel.repair(whole, found)? {
+        proxy.table.fill(wishes, &slots);
+        drop(slots);
+        let begun = match proxy.kernel.repair(&proxy.table, found)? {
             None => Begun::Anew,
             Some((gone, come)) => Begun::Repaired(gone, come),
         };
-        proxy.table.forget_slots();
         let mut answers = Answers::default();
         proxy.table.services().for_each(|(_, wanted)| answers.are(wanted));
         answers.enforce(proxy.kernel.socket())?;
@@ -109,7 +108,7 @@ impl Proxy {
     /// Reads the kernel back and changes what differs from what is wanted.
     pub(crate) fn repair(&mut self) -> Result<(), ProxyError> {
         let found = self.kernel.read()?;
-        match self.kernel.repair(self.table.whole(), found)? {
+        match self.kernel.repair(&self.table, found)? {
             None => tracing::warn!("the table {} was not ours any more: made anew", self.settings.table),
             Some((0, 0)) => {}
             Some((gone, come)) => {

@@ -12,7 +12,7 @@ use kedge_netlink::nft::Value;
 
 use self::claims::Claims;
 use self::slots::settle;
-use crate::changes::Changes;
+use crate::changes::{Changes, Place};
 use crate::elements::{chain, entries, own};
 use crate::layout::Chain;
 use crate::wanted::{PoolId, Target, Wanted};
@@ -23,8 +23,6 @@ pub(crate) struct Table {
     claims: Claims,
     /// How many Services have an endpoint at this address.
     own: HashMap<IpAddr, u32>,
-    /// The slots that the kernel had when we began, until their pool is wanted.
-    found: HashMap<PoolId, Vec<Target>>,
 }
 
 /// What comes of new wishes.
@@ -36,16 +34,6 @@ pub(crate) struct Step {
 }
 
 impl Table {
-    /// Endpoints keep the slots that they had, so that a new beginning changes nothing.
-    pub(crate) fn with_slots(found: HashMap<PoolId, Vec<Target>>) -> Self {
-        Self { found, ..Self::default() }
-    }
-
-    /// Slots found at the beginning are needed no longer.
-    pub(crate) fn forget_slots(&mut self) {
-        self.found = HashMap::new();
-    }
-
     pub(crate) fn get(&self, key: &Key) -> Option<&Wanted> {
         self.services.get(key)
     }
@@ -73,29 +61,45 @@ impl Table {
         }
         for (key, mut wanted) in wishes {
             wanted.fronts.retain(|front| self.claims.has(&key, &front.door));
-            wanted.fronts.shrink_to_fit();
             for pool in &mut wanted.pools {
-                let old = before.remove(&pool.id).or_else(|| self.found.remove(&pool.id)).unwrap_or_default();
+                let old = before.remove(&pool.id).unwrap_or_default();
                 pool.targets = settle(&old, &pool.targets);
             }
             if !wanted.is_nothing() {
-                self.enter(&wanted, &mut step);
+                entries(&wanted, |place, value| step.changes.enter(place, value));
+                step.chains.extend(chains(&wanted));
+                self.take_in(&wanted, |place| step.changes.enter(place, Value::None));
                 self.services.insert(key, wanted);
             }
         }
         step
     }
 
-    /// Everything, as a change of nothing.
-    pub(crate) fn whole(&self) -> Step {
-        let mut step = Step::default();
-        for wanted in self.services.values() {
-            enter(wanted, &mut step);
+    /// The first wishes of all: nothing was there but slots that the kernel had.
+    pub(crate) fn fill(&mut self, wishes: BTreeMap<Key, Wanted>, found: &HashMap<PoolId, Vec<Target>>) {
+        self.services.reserve(wishes.len());
+        for (key, mut wanted) in wishes {
+            wanted.fronts.retain(|front| self.claims.has(&key, &front.door));
+            for pool in &mut wanted.pools {
+                let old = found.get(&pool.id).map(Vec::as_slice).unwrap_or_default();
+                pool.targets = settle(old, &pool.targets);
+            }
+            if !wanted.is_nothing() {
+                self.take_in(&wanted, drop);
+                self.services.insert(key, wanted);
+            }
         }
-        for address in self.own.keys() {
-            step.changes.enter(own(*address), Value::None);
-        }
-        step
+    }
+
+    /// All chains that pools need.
+    pub(crate) fn chains(&self) -> BTreeSet<Chain> {
+        self.services.values().flat_map(chains).collect()
+    }
+
+    /// All entries.
+    pub(crate) fn entries(&self, mut each: impl FnMut(Place, Value)) {
+        self.services.values().for_each(|wanted| entries(wanted, &mut each));
+        self.own.keys().for_each(|address| each(own(*address), Value::None));
     }
 
     fn withdraw(&mut self, wanted: &Wanted, changes: &mut Changes) {
@@ -111,24 +115,20 @@ impl Table {
         }
     }
 
-    fn enter(&mut self, wanted: &Wanted, step: &mut Step) {
-        enter(wanted, step);
+    /// Counts a Service's own endpoints, and says which are new.
+    fn take_in(&mut self, wanted: &Wanted, mut new: impl FnMut(Place)) {
         for address in &wanted.own {
             let count = self.own.entry(*address).or_default();
             *count += 1;
             if *count == 1 {
-                step.changes.enter(own(*address), Value::None);
+                new(own(*address));
             }
         }
     }
 }
 
-fn enter(wanted: &Wanted, step: &mut Step) {
-    entries(wanted, |place, value| step.changes.enter(place, value));
-    for chain in wanted.pools.iter().filter_map(chain) {
-        step.chains.extend(chain.next());
-        step.chains.insert(chain);
-    }
+fn chains(wanted: &Wanted) -> impl Iterator<Item = Chain> {
+    wanted.pools.iter().filter_map(chain).flat_map(|chain| chain.next().into_iter().chain([chain]))
 }
 
 #[cfg(test)]

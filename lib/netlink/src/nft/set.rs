@@ -1,5 +1,7 @@
 //! Sets and maps: which columns they have, and lists of what is in them, cut into messages that the kernel takes.
 
+use std::collections::BTreeMap;
+
 use super::rule::GOTO;
 use super::{Batch, Column};
 use crate::message::{CREATE, Message, put, put_nested, put_text};
@@ -99,7 +101,28 @@ pub enum Value {
     Goto(Box<str>),
 }
 
+/// Lists of several sets that are filled side by side.
+#[derive(Debug, Default)]
+pub struct Lists(BTreeMap<&'static str, Vec<u8>>);
+
 impl Batch {
+    /// Adds one more to the lists; all are in the batch once they are closed.
+    pub fn list_one(&mut self, lists: &mut Lists, set: &'static str, element: &Element) {
+        let list = lists.0.entry(set).or_default();
+        write(list, element, true);
+        if list.len() >= LONGEST_LIST {
+            let list = std::mem::take(list);
+            self.list(&adding(set), NEW_ELEMENT, CREATE, set, &list);
+        }
+    }
+
+    pub fn close(&mut self, lists: Lists) -> &mut Self {
+        for (set, list) in lists.0.into_iter().filter(|(_, list)| !list.is_empty()) {
+            self.list(&adding(set), NEW_ELEMENT, CREATE, set, &list);
+        }
+        self
+    }
+
     pub fn make(&mut self, set: &Set) -> &mut Self {
         // The kernel wants a number of its own for each set of a batch.
         let number = u32::try_from(self.messages.len()).unwrap_or(u32::MAX);
@@ -124,7 +147,7 @@ impl Batch {
 
     /// Adds all of them, in as few messages as will do.
     pub fn elements<'e>(&mut self, set: &str, elements: impl IntoIterator<Item = &'e Element>) -> &mut Self {
-        self.lists(&format!("add to the set {set} of"), NEW_ELEMENT, CREATE, set, elements, true)
+        self.lists(&adding(set), NEW_ELEMENT, CREATE, set, elements, true)
     }
 
     /// Refused with `NOENT` if one of them is not there.
@@ -162,6 +185,10 @@ impl Batch {
         let message = self.message(what, kind, flags);
         message.text(2, set).nested(3, |inside| inside.extend(list));
     }
+}
+
+fn adding(set: &str) -> String {
+    format!("add to the set {set} of")
 }
 
 fn describe(message: &mut Message, set: &Set) {

@@ -25,8 +25,11 @@ fn long_lists_are_cut() {
         let elements: Vec<Element> = (0..count).map(element).collect();
         let mut batch = Batch::of("t");
         batch.elements("s", &elements).without_elements("s", &elements);
+        let mut side_by_side = Lists::default();
+        elements.iter().for_each(|element| batch.list_one(&mut side_by_side, "s", element));
+        batch.close(side_by_side);
         let lists = lists(&batch);
-        assert_eq!(lists.iter().sum::<usize>(), 2 * elements.len(), "{case}");
+        assert_eq!(lists.iter().sum::<usize>(), 3 * elements.len(), "{case}");
         assert!(batch.messages.iter().all(|message| message.bytes.len() < usize::from(u16::MAX)), "{case}");
     }
 }

@@ -12,8 +12,8 @@ use kedge_dns::{Dns, Door, Hosts, Settings, Upstreams, start};
 use kedge_facts::{Namespace, Pod, Service, Slice};
 use serde_json::json;
 
-use crate::report::{self, Line};
 use crate::BenchError;
+use crate::report::{self, Line};
 
 use super::{Table, median, named};
 
@@ -31,7 +31,9 @@ pub(super) async fn dns(count: usize, table: &mut Table) -> Result<(), BenchErro
         let load = tokio::task::spawn_blocking(move || load(at, count));
         let mut seen = load.await.map_err(io::Error::other).and_then(|seen| seen).map_err(failed)?;
         seen.waits.sort_unstable();
-        let part = |part: usize| seen.waits.get(seen.waits.len() * part / 100).map(|wait| wait.as_secs_f64() * 1000.0);
+        let part = |part: usize| {
+            seen.waits.get(seen.waits.len() * part / 100).map(|wait| wait.as_secs_f64() * 1000.0)
+        };
         let line = Line {
             measure: "dns".to_owned(),
             target: String::new(),
@@ -57,13 +59,25 @@ pub(super) async fn dns(count: usize, table: &mut Table) -> Result<(), BenchErro
 
 /// Answers on a thread of its own for as long as this process lives.
 fn serve() -> io::Result<SocketAddr> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let clock = Clock::system();
-    let dns = filled(&clock).map_err(io::Error::other)?;
-    let door = runtime.block_on(Door::open(dns, (Ipv4Addr::LOCALHOST, 0).into(), clock))?;
-    let at = door.address()?;
-    std::thread::spawn(move || runtime.block_on(door.serve()));
-    Ok(at)
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let opened = tokio::runtime::Builder::new_current_thread().enable_all().build().and_then(|runtime| {
+            let clock = Clock::system();
+            let dns = filled(&clock).map_err(io::Error::other)?;
+            let door = runtime.block_on(Door::open(dns, (Ipv4Addr::LOCALHOST, 0).into(), clock))?;
+            let at = door.address()?;
+            Ok((runtime, door, at))
+        });
+        // Whoever started us waits for the address, or for what is in the way of it.
+        match opened {
+            Ok((runtime, door, at)) => {
+                let _ = tell.send(Ok(at));
+                runtime.block_on(door.serve());
+            }
+            Err(error) => drop(tell.send(Err(error))),
+        }
+    });
+    told.recv().map_err(io::Error::other)?
 }
 
 fn filled(clock: &Clock) -> Result<Dns, Box<dyn std::error::Error + Send + Sync>> {
@@ -87,7 +101,9 @@ fn filled(clock: &Clock) -> Result<Dns, Box<dyn std::error::Error + Send + Sync>
     });
     world.feed::<Service>().replace(services.collect::<Result<_, _>>()?, Revision(1));
     world.feed::<Slice>().replace(Vec::new(), Revision(1));
-    world.feed::<Namespace>().replace(vec![serde_json::from_value(json!({"metadata": {"name": "default"}}))?], Revision(1));
+    world
+        .feed::<Namespace>()
+        .replace(vec![serde_json::from_value(json!({"metadata": {"name": "default"}}))?], Revision(1));
     world.feed::<Pod>().replace(Vec::new(), Revision(1));
     dns.fill()?;
     Ok(dns)

@@ -9,7 +9,9 @@ pub mod world;
 pub use apply::apply;
 pub use kube::Client;
 #[doc(hidden)]
-pub use serde_json::{Error as JsonError, from_slice as read};
+pub use serde_json::Error as JsonError;
 pub use servers::{Place, Servers, Ties, TiesError};
 pub use transport::{ConnectError, https, in_process};
+#[doc(hidden)]
+pub use world::read;
 pub use world::{Cache, Key, Listener, NotReady, Revision, Seen, Until, Wait, Watched, World};

@@ -21,7 +21,7 @@ use tokio::task::AbortHandle;
 
 use self::cache::Progress as _;
 pub use self::cache::{Cache, Until, Wait};
-pub use self::kinds::Watched;
+pub use self::kinds::{Watched, read};
 use self::listen::Listeners;
 pub use self::listen::{Listener, Seen};
 

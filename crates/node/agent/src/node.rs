@@ -19,7 +19,7 @@ use kube::Api;
 use kube::api::PostParams;
 use kube::runtime::watcher;
 
-use self::conditions::{Runtime, conditions, is_ready};
+use self::conditions::{Runtime, conditions, is_ready, wrong};
 pub(crate) use self::facts::Facts;
 pub use self::facts::Told;
 use self::status::{Inventory, images, status};
@@ -218,8 +218,7 @@ impl NodeKeeper {
     /// Asks the runtime how it is and what it has, if that was long ago.
     async fn look(&self, notes: &Notes, memory: &mut Memory, now: Timestamp) {
         let fresh = memory.runtime.as_ref().is_some_and(|(runtime, asked)| {
-            let is_well =
-                matches!(runtime, Runtime::Says(said) if said.conditions.iter().all(|condition| condition.status));
+            let is_well = matches!(runtime, Runtime::Says(said) if wrong(said).next().is_none());
             is_well && !is_past(*asked, FRESH, now)
         });
         if !fresh {

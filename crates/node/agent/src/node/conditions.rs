@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::NodeCondition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kedge_runtime::wire::RuntimeStatus;
+use kedge_runtime::wire::{RuntimeCondition, RuntimeStatus};
 
 use crate::board::{Notes, Pressure};
 
@@ -66,6 +66,12 @@ pub(super) fn conditions(
     (conditions, events)
 }
 
+/// What is wrong with the runtime. Some tell more of themselves than whether they are ready, which is not asked here.
+pub(super) fn wrong(status: &RuntimeStatus) -> impl Iterator<Item = &RuntimeCondition> {
+    let asked = |condition: &&RuntimeCondition| matches!(&*condition.r#type, "RuntimeReady" | "NetworkReady");
+    status.conditions.iter().filter(asked).filter(|condition| !condition.status)
+}
+
 pub(super) fn is_ready(conditions: &[NodeCondition]) -> bool {
     conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
@@ -111,8 +117,7 @@ fn ready(runtime: &Runtime, notes: &Notes) -> Finding {
     let mut missing: Vec<String> = match runtime {
         Runtime::Silent(error) => vec![format!("container runtime is down: {error}")],
         Runtime::Says(status) => {
-            let wrong = status.conditions.iter().filter(|condition| !condition.status);
-            let told = wrong.map(|condition| {
+            let told = wrong(status).map(|condition| {
                 let what = match &*condition.r#type {
                     "NetworkReady" => "container runtime network not ready: NetworkReady=false",
                     _ => "container runtime not ready: RuntimeReady=false",

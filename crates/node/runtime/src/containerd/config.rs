@@ -50,7 +50,7 @@ impl Config {
     pub(crate) fn text(&self, version: Version) -> String {
         let (format, cri) = match version.major {
             0 | 1 => (2, self.one_plugin()),
-            _ => (3, self.several_plugins()),
+            _ => (3, self.several_plugins(version)),
         };
         let inside = |name: &str| quoted(&self.folder.join(name));
         format!(
@@ -118,7 +118,13 @@ config_path = {hosts}
         )
     }
 
-    fn several_plugins(&self) -> String {
+    fn several_plugins(&self, version: Version) -> String {
+        let programs = quoted(&self.cni_programs);
+        // One folder, and from 2.1 on a list of them.
+        let programs = match (version.major, version.minor) {
+            (2, 0) => format!("bin_dir = {programs}"),
+            _ => format!("bin_dirs = [{programs}]"),
+        };
         format!(
             r#"
 [plugins."io.containerd.grpc.v1.cri"]
@@ -144,7 +150,7 @@ enable_unprivileged_ports = false
 enable_unprivileged_icmp = false
 
 [plugins."io.containerd.cri.v1.runtime".cni]
-bin_dir = {cni_programs}
+{programs}
 conf_dir = {cni_config}
 max_conf_num = 1
 
@@ -167,7 +173,6 @@ bin_dir = {verifiers}
             pause = quoted(Path::new(&self.pause_image)),
             hosts = quoted(&self.hosts()),
             restrict = self.restrict_oom_scores,
-            cni_programs = quoted(&self.cni_programs),
             cni_config = quoted(&self.cni_config),
             verifiers = quoted(&self.folder.join("verifiers")),
         )
@@ -178,6 +183,7 @@ bin_dir = {verifiers}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Version {
     major: u32,
+    minor: u32,
 }
 
 impl Version {
@@ -190,8 +196,8 @@ impl Version {
     /// `containerd github.com/containerd/containerd/v2 v2.1.0 abcdef`.
     fn read(text: &str) -> Self {
         let word = text.split_whitespace().nth(2).unwrap_or_default();
-        let major = word.trim_start_matches('v').split('.').next().and_then(|major| major.parse().ok());
-        Self { major: major.unwrap_or(1) }
+        let mut numbers = word.trim_start_matches('v').split('.').map_while(|number| number.parse().ok());
+        Self { major: numbers.next().unwrap_or(1), minor: numbers.next().unwrap_or(0) }
     }
 }
 
@@ -215,17 +221,14 @@ mod tests {
 
     #[test]
     fn a_version_is_read_from_what_a_program_says() {
-        for (text, major) in [
-            ("containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1+deb12u3", 1),
-            (
-                "containerd github.com/containerd/containerd/v2 v2.1.5 fcd43222d6b07379a4be9786bda52438f0dd16a1",
-                2,
-            ),
-            ("containerd github.com/containerd/containerd/v2 2.3.4+unknown", 2),
-            ("what?", 1),
-            ("", 1),
+        for (text, major, minor) in [
+            ("containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1+deb12u3", 1, 6),
+            ("containerd github.com/containerd/containerd/v2 v2.1.5 fcd43222d6b07379a4be9786bda52438", 2, 1),
+            ("containerd github.com/containerd/containerd/v2 2.3.4+unknown", 2, 3),
+            ("what?", 1, 0),
+            ("", 1, 0),
         ] {
-            assert_eq!(Version::read(text), Version { major }, "{text}");
+            assert_eq!(Version::read(text), Version { major, minor }, "{text}");
         }
     }
 
@@ -239,16 +242,23 @@ mod tests {
             cni_config: PathBuf::from("/net.d"),
             restrict_oom_scores: true,
         };
-        let of = |major| config.text(Version { major });
+        let of = |major| config.text(Version { major, minor: 1 });
         for line in ["version = 2\n", "\nsandbox_image = \"pause:1\"\n"] {
             assert!(of(1).contains(line) && !of(2).contains(line), "{line}");
         }
         for line in ["version = 3\n", "\nsandbox = \"pause:1\"\n", "\ndisable = true\n"] {
             assert!(of(2).contains(line) && !of(1).contains(line), "{line}");
         }
-        for line in ["\nroot = \"/d/root\"\n", "\nrestrict_oom_score_adj = true\n", "\nbin_dir = \"/bin\"\n"]
-        {
+        for line in ["\nroot = \"/d/root\"\n", "\nrestrict_oom_score_adj = true\n"] {
             assert!(of(1).contains(line) && of(2).contains(line), "{line}");
+        }
+        for (major, minor, line) in [
+            (1, 6, "\nbin_dir = \"/bin\"\n"),
+            (2, 0, "\nbin_dir = \"/bin\"\n"),
+            (2, 1, "\nbin_dirs = [\"/bin\"]\n"),
+            (3, 0, "\nbin_dirs = [\"/bin\"]\n"),
+        ] {
+            assert!(config.text(Version { major, minor }).contains(line), "{major}.{minor}");
         }
     }
 

@@ -1,5 +1,3 @@
-use kedge_runtime::wire::RuntimeCondition;
-
 use super::*;
 
 fn runtime(network: bool) -> Runtime {
@@ -9,7 +7,9 @@ fn runtime(network: bool) -> Runtime {
         reason: "Why".to_owned(),
         message: "because".to_owned(),
     };
-    let conditions = vec![condition("RuntimeReady", true), condition("NetworkReady", network)];
+    // A newer containerd complains of what it will not do some day, which says nothing about today.
+    let complaint = condition("ContainerdHasNoDeprecationWarnings", false);
+    let conditions = vec![condition("RuntimeReady", true), condition("NetworkReady", network), complaint];
     Runtime::Says(RuntimeStatus { conditions })
 }
 

@@ -409,3 +409,6 @@ async fn join(
     })?;
     Ok((authority, certificate))
 }
+
+#[cfg(test)]
+mod tests;

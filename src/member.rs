@@ -65,7 +65,6 @@ pub(crate) async fn run(settings: AgentSettings) -> Result<(), MemberError> {
         None => tracing::info!("kedge has stopped; what runs on this node runs on"),
         Some(Ended::Failed) => return Err(MemberError::Failed),
         Some(Ended::Left) => {
-            tracing::info!("the node {name} was deleted: ending its pods");
             agent::take_away(&data).await?;
             forget(&data).map_err(MemberError::Forget)?;
             tracing::info!(

@@ -52,6 +52,9 @@ use crate::usage::{self, Meter};
 use crate::voice::Voice;
 use crate::volumes::{LocalPaths, Watches};
 
+/// How long pods have to end when their node leaves the cluster.
+const LEAVING: Duration = Duration::from_secs(30);
+
 /// How a node is set up.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -277,6 +280,12 @@ impl Agent {
         let socket = containerd.as_ref().map(Containerd::socket);
         tools.world.watch::<Service>();
         let belonging = Arc::new(belonging);
+        let shutdown = Shutdown { tools: tools.clone(), registry: registry.clone() };
+        let leaving = async {
+            belonging.left().await;
+            tracing::info!("the node {} was deleted: ending its pods", tools.place.node);
+            shutdown.leave(LEAVING).await;
+        };
         let node = NodeKeeper { tools: tools.clone(), facts, belonging: belonging.clone() };
         let keep_runtime = async {
             match &mut containerd {
@@ -320,7 +329,7 @@ impl Agent {
         };
         tokio::select! {
             _ = all => {}
-            () = belonging.left() => {}
+            () = leaving => {}
         }
     }
 }

@@ -45,6 +45,12 @@ impl Shutdown {
         self.end(true, grace.critical).await;
     }
 
+    /// Ends all pods of a node that leaves its cluster, those that others need last. Each has its own grace, up to this.
+    pub(crate) async fn leave(&self, longest: Duration) {
+        self.end(false, longest).await;
+        self.end(true, longest).await;
+    }
+
     async fn end(&self, critical: bool, time: Duration) {
         let mine = || {
             let all = self.tools.roster.all().into_iter();

@@ -22,6 +22,7 @@ pub(crate) struct Attached {
     /// The node's end of the wire.
     pub(crate) wire: String,
     pub(crate) mac: Mac,
+    pub(crate) mtu: u32,
     /// With the gateway of each.
     pub(crate) addresses: Vec<(IpAddr, IpAddr)>,
 }
@@ -93,10 +94,13 @@ fn connect(
     let made = Wire { here: &wire, bridge, there: &owner.link, namespace, mac, mtu: network.mtu };
     // Where bridges are filtered as routers are, a pod that calls itself by the node's address never leaves the bridge.
     socket.tell(&mut [link::wire(&made), link::hairpin(&wire)])?;
-    if let Some(pace) = record.limits.towards() {
-        let index = socket.link(&wire)?.index;
-        socket.tell(&mut [qdisc::limit(index, pace)])?;
-    }
+    // Packets of pods may just get smaller: whoever makes them so sees this wire, or we see what he did before.
+    let mtu = socket.link(&network.bridge)?.mtu;
+    let index = socket.link(&wire)?.index;
+    let mut wanted: Vec<_> =
+        record.limits.towards().map(|pace| qdisc::limit(index, pace)).into_iter().collect();
+    wanted.extend((mtu != network.mtu).then(|| link::set_mtu(index, mtu)));
+    socket.tell(&mut wanted)?;
     let gateway = |address: &IpAddr| {
         let range = network.ranges.iter().find(|range| range.contains(*address));
         range.map(|range| (*address, range.gateway()))
@@ -106,6 +110,7 @@ fn connect(
         let mut socket = Socket::route()?;
         let index = socket.link(&owner.link)?.index;
         let mut wanted = vec![link::up(index)];
+        wanted.extend((mtu != network.mtu).then(|| link::set_mtu(index, mtu)));
         // At his end, where packets can wait; only who may change his own network could take it away.
         wanted.extend(record.limits.from().map(|pace| qdisc::limit(index, pace)));
         for (address, gateway) in &addresses {
@@ -116,7 +121,7 @@ fn connect(
         socket.tell(&mut wanted)
     });
     inside.map_err(|source| NetworkError::Namespace { path: path.to_owned(), source })??;
-    Ok(Attached { wire, mac, addresses })
+    Ok(Attached { wire, mac, mtu, addresses })
 }
 
 /// Disconnects the owner and gives back what he had. Doing it twice is doing it once.

@@ -175,6 +175,8 @@ fn settings(network: &Network) -> Result<(), NetworkError> {
     if has(false) {
         keep_advertised_routes()?;
         set("ipv6/conf/all/forwarding", "1")?;
+        // Nobody else can have the bridge's own address: its first pod need not wait until nobody has answered.
+        set(&format!("ipv6/conf/{}/accept_dad", network.bridge), "0")?;
     }
     Ok(())
 }

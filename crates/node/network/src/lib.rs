@@ -20,7 +20,7 @@ mod ways;
 
 pub use bridge::{is_prepared, outward_mtu, prepare};
 pub use error::NetworkError;
-pub use kedge_netlink::monitor::Monitor;
+pub use kedge_netlink::monitor::{Change, Monitor};
 pub use leftovers::{reap, remove};
 pub use network::{CONFIG_FILE, Network};
 pub use others::{Other, others};

@@ -29,7 +29,7 @@ impl Range {
     }
 
     /// For ranges that everybody knows; `first` is one of `bits` bits.
-    pub(crate) const fn v4(first: Ipv4Addr, bits: u8) -> Self {
+    pub const fn v4(first: Ipv4Addr, bits: u8) -> Self {
         Self { first: IpAddr::V4(first), bits }
     }
 
@@ -75,7 +75,8 @@ impl Range {
         2..end.max(2)
     }
 
-    pub(crate) fn at(&self, place: u64) -> IpAddr {
+    /// The address that stands so far behind the range's own.
+    pub fn at(&self, place: u64) -> IpAddr {
         with_number(self.first, number(self.first) + u128::from(place))
     }
 

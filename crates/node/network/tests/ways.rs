@@ -240,6 +240,10 @@ fn pods_of_all_nodes_reach_each_other() {
         assert!(fits(near, far, "10.7.3.2", 1450), "the largest that a pod may send");
         assert!(!fits(near, far, "10.7.3.2", 1451), "larger than its link");
         scene.everybody_meets("with smaller packets");
+        // A pod that comes while its runtime still has the older configuration.
+        let (node, late) = (scene.node(1), Place::new());
+        node.place.inside(|| add(&Network { mtu: 1500, ..node.network.clone() }, "late", &late));
+        assert_eq!(late.inside(|| Socket::route().unwrap().link("eth0").unwrap().mtu), mtu);
         drop(scene.router);
     });
 }

@@ -48,7 +48,7 @@ pub(crate) fn added(
     ];
     // Nobody had a word for it before.
     if version == "1.1.0" {
-        interfaces.iter_mut().for_each(|interface| interface["mtu"] = json!(network.mtu));
+        interfaces.iter_mut().for_each(|interface| interface["mtu"] = json!(attached.mtu));
     }
     json!({
         "cniVersion": version,

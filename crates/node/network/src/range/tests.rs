@@ -54,3 +54,18 @@ fn what_is_no_range() {
         assert!(wrong.parse::<Range>().is_err(), "{wrong}");
     }
 }
+
+#[test]
+fn addresses_of_a_range_by_their_place() {
+    for (range, place, address) in [
+        ("10.96.0.0/16", 1, "10.96.0.1"),
+        ("10.96.3.7/12", 10, "10.96.0.10"),
+        ("fd00::/108", 1, "fd00::1"),
+        ("0.0.0.0/0", 1, "0.0.0.1"),
+    ] {
+        assert_eq!(range.parse::<Range>().unwrap().at(place).to_string(), address, "{range}");
+    }
+    for wrong in ["", "10.0.0.0", "10.0.0.0/33", "x/8", "::/129"] {
+        assert!(wrong.parse::<Range>().is_err(), "{wrong}");
+    }
+}

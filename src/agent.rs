@@ -193,7 +193,7 @@ pub(crate) fn addresses(settings: &NodeSettings, cluster: &Cluster) -> Vec<IpAdd
 }
 
 fn looked_up(cluster: &Cluster) -> Vec<IpAddr> {
-    let families = cluster.pods.iter().map(|range| range.address);
+    let families = cluster.pods.iter().map(Range::first);
     let found: Vec<IpAddr> =
         families.filter_map(|like| if like.is_ipv4() { outward() } else { outward_v6() }).collect();
     if found.is_empty() { outward().into_iter().collect() } else { found }
@@ -219,7 +219,7 @@ fn networking(
     let program = std::env::current_exe().ok().filter(|_| is_ours);
     let own = program.map(|program| OwnNetwork {
         program,
-        cluster: cluster.pods.iter().filter_map(|range| Range::new(range.address, range.bits)).collect(),
+        cluster: cluster.pods.clone(),
         between: Between { backend: cluster.pod_network, port: cluster.vxlan_port },
         members,
     });

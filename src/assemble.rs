@@ -11,6 +11,7 @@ use kedge_admission::{Policies, Webhooks, keep_checked};
 use kedge_clock::Clock;
 use kedge_http::{Audit, AuditError, AuditLog, Router, ServeError, StartError, Tls};
 use kedge_kinds::Status;
+use kedge_network::Range;
 use kedge_pki::PkiError;
 use kedge_reach::Reach;
 use kedge_registry::gate::Gate;
@@ -24,7 +25,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::cluster::Cluster;
 use crate::control::Parts;
-use crate::network::{Cidr, outward};
+use crate::network::outward;
 use crate::pki::{Admin, Pki};
 use crate::ranges::RangesError;
 use crate::settings::{Settings, StoreChoice};
@@ -265,7 +266,10 @@ pub(crate) fn restore(file: &Path, data: &Path) -> Result<Backup, ServerError> {
 fn own_ports(settings: &Settings, listen: SocketAddr) -> BTreeSet<u16> {
     let node = settings.node.node_listen.unwrap_or(door::LISTEN).port();
     let gateway = (settings.no_gateway != Some(true)).then(|| {
-        let [http, https] = [settings.gateway_http.unwrap_or(gateway::HTTP), settings.gateway_https.unwrap_or(gateway::HTTPS)];
+        let [http, https] = [
+            settings.gateway_http.unwrap_or(gateway::HTTP),
+            settings.gateway_https.unwrap_or(gateway::HTTPS),
+        ];
         [http.port(), https.port()]
     });
     [listen.port(), node].into_iter().chain(gateway.into_iter().flatten()).collect()
@@ -273,8 +277,8 @@ fn own_ports(settings: &Settings, listen: SocketAddr) -> BTreeSet<u16> {
 
 /// Where nodes get their pods' addresses from.
 fn ranges(cluster: &Cluster) -> kedge_nodes::Ranges {
-    let all = |ranges: &[Cidr]| {
-        ranges.iter().map(|range| kedge_nodes::Range { address: range.address, bits: range.bits }).collect()
+    let all = |ranges: &[Range]| {
+        ranges.iter().map(|range| kedge_nodes::Range { address: range.first(), bits: range.bits() }).collect()
     };
     kedge_nodes::Ranges { pods: all(&cluster.pods), services: all(&cluster.services) }
 }
@@ -294,7 +298,7 @@ fn registry_options(
     let address = if listen.ip().is_unspecified() { outward() } else { Some(listen.ip()) };
     let usual = kedge_registry::Options::default();
     kedge_registry::Options {
-        service_cidrs: cluster.services.iter().map(|range| (range.address, range.bits)).collect(),
+        service_cidrs: cluster.services.iter().map(|range| (range.first(), range.bits())).collect(),
         cluster_domain: cluster.domain.clone(),
         api_address: address.map(|address| (address, listen.port())),
         dns_service: cluster.has_own_dns(),

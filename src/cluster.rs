@@ -7,22 +7,21 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kedge_client::Client;
 use kedge_clock::Clock;
-use kedge_network::Backend;
+use kedge_network::{Backend, Range};
 use kube::Api;
 use kube::api::PostParams;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::network::Cidr;
 use crate::settings::Settings;
 
 const NAMESPACE: &str = "kube-public";
 const NAME: &str = "kedge-cluster";
-const SERVICES: Cidr = Cidr { address: IpAddr::V4(Ipv4Addr::new(10, 96, 0, 0)), bits: 16 };
-const PODS: Cidr = Cidr { address: IpAddr::V4(Ipv4Addr::new(10, 244, 0, 0)), bits: 16 };
+const SERVICES: Range = Range::v4(Ipv4Addr::new(10, 96, 0, 0), 16);
+const PODS: Range = Range::v4(Ipv4Addr::new(10, 244, 0, 0), 16);
 const DOMAIN: &str = "cluster.local";
 /// Which of the services' addresses is that of the names.
-const DNS: u8 = 10;
+const DNS: u64 = 10;
 /// After it could not be published.
 const AGAIN: Duration = Duration::from_secs(2);
 
@@ -31,10 +30,10 @@ const AGAIN: Duration = Duration::from_secs(2);
 pub(crate) struct Cluster {
     /// Where pods get their addresses from, one for each family.
     #[serde(rename = "cluster-cidr")]
-    pub(crate) pods: Vec<Cidr>,
+    pub(crate) pods: Vec<Range>,
     /// Where services do.
     #[serde(rename = "service-cidr")]
-    pub(crate) services: Vec<Cidr>,
+    pub(crate) services: Vec<Range>,
     /// What all names in the cluster end in.
     #[serde(rename = "cluster-domain")]
     pub(crate) domain: String,
@@ -63,7 +62,7 @@ fn usual_port() -> u16 {
 impl Cluster {
     /// As the server's own settings have it.
     pub(crate) fn of(settings: &Settings) -> Self {
-        let usual = |told: &[Cidr], usual| if told.is_empty() { vec![usual] } else { told.to_vec() };
+        let usual = |told: &[Range], usual| if told.is_empty() { vec![usual] } else { told.to_vec() };
         Self {
             pods: usual(&settings.cluster_cidr, PODS),
             services: usual(&settings.service_cidr, SERVICES),
@@ -77,7 +76,7 @@ impl Cluster {
 
     /// Where names are asked for: the same address on every node.
     pub(crate) fn dns(&self) -> Vec<IpAddr> {
-        let ours = || self.services.iter().map(|range| range.nth(DNS)).collect();
+        let ours = || self.services.iter().map(|range| range.at(DNS)).collect();
         self.other_dns.clone().unwrap_or_else(ours)
     }
 

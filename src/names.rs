@@ -31,7 +31,7 @@ pub(crate) async fn run(ground: &Ground, settings: &NodeSettings, world: World, 
             .services
             .iter()
             .chain(&cluster.pods)
-            .map(|range| Range::new(range.address, range.bits))
+            .map(|range| Range::new(range.first(), range.bits()))
             .collect(),
         upstreams: upstreams(settings),
         stubs: stubs(settings),

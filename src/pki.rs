@@ -90,7 +90,7 @@ fn hosts(settings: &Settings, cluster: &Cluster, listen: SocketAddr) -> Vec<Stri
         ["localhost", "127.0.0.1", "::1", "kubernetes", "kubernetes.default"].map(str::to_owned).into();
     hosts.push("kubernetes.default.svc".to_owned());
     hosts.push(format!("kubernetes.default.svc.{domain}"));
-    hosts.extend(cluster.services.iter().map(|range| range.first().to_string()));
+    hosts.extend(cluster.services.iter().map(|range| range.at(1).to_string()));
     hosts.push(settings.node.name());
     hosts.extend(host_name());
     if listen.ip().is_unspecified() {

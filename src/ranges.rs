@@ -4,7 +4,6 @@
 use kedge_network::{NetworkError, Range, others};
 
 use crate::cluster::Cluster;
-use crate::network::Cidr;
 
 const PODS: &str = "--cluster-cidr";
 const SERVICES: &str = "--service-cidr";
@@ -48,10 +47,8 @@ fn taken(cluster: &Cluster, others: &[kedge_network::Other]) -> Result<(), Range
 }
 
 fn named(cluster: &Cluster) -> Vec<(&'static str, Range)> {
-    let of = |flag, ranges: &[Cidr]| -> Vec<(&'static str, Range)> {
-        ranges.iter().filter_map(|range| Some((flag, Range::new(range.address, range.bits)?))).collect()
-    };
-    [of(PODS, &cluster.pods), of(SERVICES, &cluster.services)].concat()
+    let pods = cluster.pods.iter().map(|range| (PODS, *range));
+    pods.chain(cluster.services.iter().map(|range| (SERVICES, *range))).collect()
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub(crate) async fn run(ground: &Ground, world: World) {
             .cluster
             .pods
             .iter()
-            .filter_map(|range| Range::new(range.address, range.bits))
+            .filter_map(|range| Range::new(range.first(), range.bits()))
             .collect(),
     };
     kedge_proxy::run(settings, world, ground.clock.clone()).await;

@@ -11,15 +11,14 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use kedge_network::Backend;
+use kedge_network::{Backend, Range};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-pub(crate) use self::limits::CpuManager;
 pub(crate) use self::agent::AgentSettings;
+pub(crate) use self::limits::CpuManager;
 pub(crate) use self::node::{DATA_DIR, NodeSettings};
 pub(crate) use self::words::{Amount, Life, NodeLabel, NodeTaint, StoreChoice};
-use crate::network::Cidr;
 
 const USUAL_FILE: &str = "/etc/kedge/config.yaml";
 
@@ -63,10 +62,10 @@ pub(crate) struct Settings {
     pub(crate) node_monitor_grace_period: Option<Life>,
     /// Where pods get their addresses from [default: 10.244.0.0/16].
     #[arg(long, value_name = "CIDR", value_delimiter = ',')]
-    pub(crate) cluster_cidr: Vec<Cidr>,
+    pub(crate) cluster_cidr: Vec<Range>,
     /// Where services get their addresses from [default: 10.96.0.0/16].
     #[arg(long, value_name = "CIDR", value_delimiter = ',')]
-    pub(crate) service_cidr: Vec<Cidr>,
+    pub(crate) service_cidr: Vec<Range>,
     /// The domain of the cluster's own names [default: cluster.local].
     #[arg(long, value_name = "DOMAIN")]
     pub(crate) cluster_domain: Option<String>,

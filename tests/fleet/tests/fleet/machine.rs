@@ -82,10 +82,9 @@ impl Machine {
     /// Waits until what runs ends by itself.
     pub(crate) fn ended(&mut self) -> ExitStatus {
         let mut running = self.running.take().unwrap();
-        let status = eventually(&format!("kedge on {} ends", self.name), PATIENCE, || {
+        eventually(&format!("kedge on {} ends", self.name), PATIENCE, || {
             running.try_wait().unwrap().ok_or_else(|| "running".to_owned())
-        });
-        status
+        })
     }
 }
 

@@ -78,11 +78,7 @@ pub struct SlicePort {
 
 /// Of a slice's labels the one that says whose it is.
 fn whose<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
-    let mut metadata = lean(from)?;
-    if let Some(labels) = &mut metadata.labels {
-        labels.retain(|name, _| name == SERVICE);
-    }
-    Ok(metadata)
+    lean(from, SERVICE)
 }
 
 impl Slice {

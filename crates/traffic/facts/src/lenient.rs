@@ -28,16 +28,16 @@ pub(crate) fn addresses<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<IpAddr
     Ok(direct.filter_map(|one| one.ip.parse().ok()).collect())
 }
 
-/// What somebody asks of an object itself: who it is, what it is labelled, when it came and whether it goes. The rest would weigh more
-/// than all that is read beside it.
-pub(crate) fn lean<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
+/// What somebody asks of an object itself: who it is, one label, when it came and whether it goes. The rest would weigh more than all
+/// that is read beside it.
+pub(crate) fn lean<'de, D: Deserializer<'de>>(from: D, label: &str) -> Result<ObjectMeta, D::Error> {
     let told = ObjectMeta::deserialize(from)?;
     Ok(ObjectMeta {
         name: told.name,
         namespace: told.namespace,
         uid: told.uid,
         resource_version: told.resource_version,
-        labels: told.labels,
+        labels: told.labels.and_then(|mut labels| labels.remove_entry(label)).map(|label| [label].into()),
         creation_timestamp: told.creation_timestamp,
         deletion_timestamp: told.deletion_timestamp,
         ..ObjectMeta::default()

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::lenient::{addresses, lean, list, or_default};
 
@@ -13,7 +13,7 @@ const HEADLESS: &str = "None";
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Service {
-    #[serde(deserialize_with = "lean")]
+    #[serde(deserialize_with = "whose")]
     pub metadata: ObjectMeta,
     #[serde(default, deserialize_with = "or_default")]
     pub spec: Spec,
@@ -131,6 +131,11 @@ pub struct Status {
 struct LoadBalancer {
     #[serde(deserialize_with = "addresses")]
     ingress: Vec<IpAddr>,
+}
+
+/// Of a Service's labels the one that says who carries it.
+fn whose<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
+    lean(from, CARRIER)
 }
 
 impl Service {

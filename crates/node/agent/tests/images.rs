@@ -208,10 +208,12 @@ async fn an_image_is_a_volume() {
     // An agent that comes later takes them over, and gives them back.
     scene.kill_agent().await;
     scene.start_agent().await;
-    let again = restarts(&scene.pods().get("reader").await.unwrap());
-    scene.until("it runs once more", "reader", |pod| restarts(pod) > again).await;
-    assert_eq!(store.views().await.unwrap().len(), 3);
-    for name in ["reader", "absent", "never", "partless"] {
+    let again = json!({"name": "data", "image": {"reference": "data:1", "pullPolicy": "Never"}});
+    let mut later = shell("c", "cat /data/deep/hello");
+    later["volumeMounts"] = json!([{"name": "data", "mountPath": "/data"}]);
+    let said = scene.says("later", json!({"volumes": [again], "containers": [later]})).await;
+    assert_eq!(said, "hello");
+    for name in ["reader", "absent", "never", "partless", "later"] {
         scene.delete(name).await;
     }
     assert_eq!(store.views().await.unwrap(), [""; 0]);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Endpoints, Node, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kedge_engine::{Controller, Key, NotReady, Plan, Seen, World};
+use kedge_engine::{Action, Controller, Key, NotReady, Plan, Seen, World};
 use kube::ResourceExt;
 
 pub use self::mirror::EndpointSliceMirrors;
@@ -21,6 +21,9 @@ pub struct EndpointSlices;
 
 /// Keeps the Endpoints of every Service that selects pods, for those who still read them.
 pub struct EndpointsOfServices;
+
+/// Takes the Endpoints away that we kept for a Service which is gone. Those that somebody wrote by hand may wait for theirs.
+pub struct EndpointsLeftOver;
 
 impl Controller for EndpointSlices {
     type Root = Service;
@@ -68,6 +71,25 @@ impl Controller for EndpointsOfServices {
 
     fn plan(&self, service: &Service, world: &World, _now: Timestamp) -> Result<Plan, NotReady> {
         legacy::plan(service, world)
+    }
+}
+
+impl Controller for EndpointsLeftOver {
+    type Root = Endpoints;
+    const NAME: &'static str = "endpoints-left-over-controller";
+
+    fn watch(&self, world: &World) {
+        world.watch::<Service>();
+    }
+
+    fn wakes(&self, seen: &Seen<'_>, _world: &World) -> Vec<Key> {
+        let is_gone = seen.is::<Service>() && seen.now::<Service>().is_none();
+        if is_gone || seen.is::<Endpoints>() { vec![seen.key.clone()] } else { Vec::new() }
+    }
+
+    fn plan(&self, endpoints: &Endpoints, world: &World, _now: Timestamp) -> Result<Plan, NotReady> {
+        let is_left = legacy::is_ours(endpoints) && world.get::<Service>(&Key::of(endpoints))?.is_none();
+        Ok(Plan::from(is_left.then(|| Action::delete(endpoints))))
     }
 }
 

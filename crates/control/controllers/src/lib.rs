@@ -16,7 +16,7 @@ mod statefulset;
 pub use balancer::Balancers;
 pub use daemonset::DaemonSets;
 pub use deployment::Deployments;
-pub use endpoints::{EndpointSliceMirrors, EndpointSlices, EndpointsOfServices};
+pub use endpoints::{EndpointSliceMirrors, EndpointSlices, EndpointsLeftOver, EndpointsOfServices};
 pub use garbage::GarbageCollector;
 pub use namespace::Namespaces;
 pub use replicas::{ReplicaSets, ReplicationControllers};
@@ -34,6 +34,7 @@ pub fn join(engine: Engine) -> Engine {
         .with(DaemonSets)
         .with(EndpointSlices)
         .with(EndpointsOfServices)
+        .with(EndpointsLeftOver)
         .with(EndpointSliceMirrors)
         .with_worker(garbage)
         .with_worker(namespaces)

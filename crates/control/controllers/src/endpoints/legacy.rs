@@ -44,6 +44,11 @@ pub(super) fn plan(service: &Service, world: &World) -> Result<Plan, NotReady> {
     }))
 }
 
+/// Whether we keep them.
+pub(super) fn is_ours(endpoints: &Endpoints) -> bool {
+    endpoints.labels().get(MANAGED_BY).is_some_and(|manager| manager == MANAGER)
+}
+
 /// By ports, and whether some had to be left out.
 fn subsets(service: &Service, world: &World) -> Result<(Vec<EndpointSubset>, bool), NotReady> {
     let family = places::families(service).first().copied().unwrap_or(Family::V4);

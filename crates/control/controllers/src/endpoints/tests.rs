@@ -1,4 +1,3 @@
-use kedge_engine::Action;
 use serde_json::{Value, json};
 
 use super::*;
@@ -158,6 +157,26 @@ fn endpoints_tell_ready_from_unready() {
     assert_eq!(subset["ports"], json!([{"name": "http", "port": 8080, "protocol": "TCP"}]));
     hold::<Endpoints>(&world, vec![object(made[0].clone())]);
     assert_eq!(EndpointsOfServices.plan(&service(|_| {}), &world, noon()).unwrap(), Plan::default());
+}
+
+#[test]
+fn endpoints_go_with_their_service() {
+    let world = world(Vec::new(), Vec::new());
+    let [made] = &created(&EndpointsOfServices.plan(&service(|_| {}), &world, noon()).unwrap())[..] else {
+        panic!("no Endpoints")
+    };
+    let ours: Endpoints = object(made.clone());
+    let mut by_hand = ours.clone();
+    by_hand.metadata.labels = None;
+    for (case, endpoints, services, goes) in [
+        ("the Service is there", &ours, vec![service(|_| {})], false),
+        ("the Service is gone", &ours, vec![], true),
+        ("somebody else's", &by_hand, vec![], false),
+    ] {
+        hold(&world, services);
+        let plan = EndpointsLeftOver.plan(endpoints, &world, noon()).unwrap();
+        assert_eq!(!plan.actions.is_empty(), goes, "{case}");
+    }
 }
 
 #[test]

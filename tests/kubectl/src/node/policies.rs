@@ -10,7 +10,8 @@ const SERVE: &str = "mkdir /tmp/www; echo hello > /tmp/www/index.html; exec http
 pub(super) fn isolated(machine: &Machine) {
     let mut container = shell("main", SERVE);
     container["ports"] = json!([{"name": "web", "containerPort": 8080}]);
-    container["readinessProbe"] = json!({"httpGet": {"port": "web"}, "periodSeconds": 1, "failureThreshold": 1});
+    container["readinessProbe"] =
+        json!({"httpGet": {"port": "web"}, "periodSeconds": 1, "failureThreshold": 1});
     machine.pod("web", json!({"containers": [container]}));
     machine.running("friend", FOR_EVER);
     machine.running("stranger", FOR_EVER);
@@ -41,7 +42,12 @@ pub(super) fn isolated(machine: &Machine) {
     until("a friend may", true, false);
     machine.kubectl(["label", "pod", "stranger", "app=friend", "--overwrite"]);
     until("a stranger became one", true, true);
-    let ready = machine.kubectl(["get", "pod", "web", "--output=jsonpath={.status.conditions[?(@.type==\"Ready\")].status}"]);
+    let ready = machine.kubectl([
+        "get",
+        "pod",
+        "web",
+        "--output=jsonpath={.status.conditions[?(@.type==\"Ready\")].status}",
+    ]);
     assert_eq!(ready, "True", "its node always reaches it");
 
     // One that tries with its very first breath is held as well.

@@ -213,10 +213,12 @@ fn backend() -> io::Result<SocketAddr> {
     const PAGE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 128\r\n\r\n\
         0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    listener.set_nonblocking(true)?;
     let at = listener.local_addr()?;
     std::thread::spawn(move || {
         runtime.block_on(async move {
+            let listener = TcpListener::from_std(listener)?;
             while let Ok((mut stream, _)) = listener.accept().await {
                 let _quick = stream.set_nodelay(true);
                 tokio::spawn(async move {
@@ -230,7 +232,8 @@ fn backend() -> io::Result<SocketAddr> {
                     io::Result::Ok(())
                 });
             }
-        });
+            io::Result::Ok(())
+        })
     });
     Ok(at)
 }

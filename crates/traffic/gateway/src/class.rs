@@ -53,7 +53,7 @@ pub(crate) fn ours(world: &World) -> Result<Vec<Arc<Ingress>>, NotReady> {
     let classes = Classes::of(world)?;
     let mut all = world.cache::<Ingress>()?.all();
     all.retain(|ingress| classes.have(ingress));
-    all.sort_by(|one, other| crate::claims::age(&**one).cmp(&crate::claims::age(&**other)));
+    all.sort_by_cached_key(|ingress| crate::claims::age(&**ingress));
     Ok(all)
 }
 

@@ -141,7 +141,7 @@ mod tests {
             ),
             (
                 "in the middle",
-                format!("a\n# kedge begins a\n1.1.1.1 z\n# kedge ends a\nb\n"),
+                "a\n# kedge begins a\n1.1.1.1 z\n# kedge ends a\nb\n".to_owned(),
                 &x,
                 format!("a\n{block}b\n"),
             ),

@@ -33,6 +33,7 @@ pub(crate) enum Protocol {
 
 /// Why nobody answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::enum_variant_names, reason = "each says what there is none of")]
 pub(crate) enum Fault {
     NoService,
     NoPort,

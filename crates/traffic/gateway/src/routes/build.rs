@@ -30,7 +30,7 @@ impl Routes {
     pub fn of(world: &World, before: Option<&Routes>) -> Result<Self, NotReady> {
         let ingresses = class::ours(world)?;
         let mut records = world.cache::<DnsRecord>()?.all();
-        records.sort_by(|one, other| claims::age(&**one).cmp(&claims::age(&**other)));
+        records.sort_by_cached_key(|record| claims::age(&**record));
         let claims = Claims::among(&ingresses, &records);
         let mut making = Making {
             routes: Routes::default(),

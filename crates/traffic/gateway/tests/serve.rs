@@ -1,6 +1,13 @@
 //! The gateway on real sockets: clients on one side, servers of these tests on the other, and between them a world that is changed
 //! by hand.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests end where something is wrong"
+)]
+
 #[path = "serve/stage.rs"]
 mod stage;
 

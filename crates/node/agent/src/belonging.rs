@@ -45,9 +45,14 @@ impl Belonging {
         self.known.send_modify(|known| known.uid = uid);
     }
 
-    /// The cluster surely has it no longer. True if it is to leave.
-    pub(crate) fn missing(&self) -> bool {
-        let leaves = self.file.is_some() && self.known.borrow().uid.is_some();
+    /// The object that the cluster had, if it had one: taken before it is asked whether it still has it.
+    pub(crate) fn known(&self) -> Option<String> {
+        self.known.borrow().uid.clone()
+    }
+
+    /// The cluster, asked after this was known, has none. True if it is to leave: one that was made meanwhile is not missing.
+    pub(crate) fn missing(&self, known: Option<&str>) -> bool {
+        let leaves = self.file.is_some() && known.is_some() && self.known.borrow().uid.as_deref() == known;
         if leaves {
             self.known.send_modify(|known| known.left = true);
         }
@@ -84,17 +89,19 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let stays = Belonging::open(data.path(), false);
         stays.seen(&node("a"));
-        assert!(!stays.missing(), "it is made again");
+        assert!(!stays.missing(stays.known().as_deref()), "it is made again");
 
         let new = Belonging::open(data.path(), true);
-        assert!(!new.missing(), "the cluster has not had it yet");
+        let before = new.known();
+        assert!(!new.missing(before.as_deref()), "the cluster has not had it yet");
         new.seen(&node("a"));
-        assert!(new.missing());
+        assert!(!new.missing(before.as_deref()), "it was made while it was asked for");
+        assert!(new.missing(Some("a")));
         new.left().await;
 
         let again = Belonging::open(data.path(), true);
-        assert!(again.missing(), "it was deleted while nobody was there");
+        assert!(again.missing(again.known().as_deref()), "it was deleted while nobody was there");
         forget(data.path());
-        assert!(!Belonging::open(data.path(), true).missing());
+        assert_eq!(Belonging::open(data.path(), true).known(), None);
     }
 }

@@ -103,9 +103,10 @@ impl NodeKeeper {
     /// What the watch no longer shows may have been made since: only who asks now knows.
     async fn missing(&self) {
         let nodes = Api::<Node>::all(self.tools.client.clone());
+        let known = self.belonging.known();
         match nodes.get_opt(&self.tools.place.node).await {
             Ok(None) => {
-                self.belonging.missing();
+                self.belonging.missing(known.as_deref());
                 self.seen(None);
             }
             Ok(found) => self.seen(found),
@@ -169,12 +170,12 @@ impl NodeKeeper {
         let now = self.tools.now();
         self.look(notes, memory, now).await;
         let nodes = Api::<Node>::all(self.tools.client.clone());
-        let held = self.tools.node.borrow().clone();
+        let (held, known) = (self.tools.node.borrow().clone(), self.belonging.known());
         let found = match held {
             Some(found) => found,
             None => match nodes.get_opt(&self.tools.place.node).await? {
                 Some(found) => Arc::new(found),
-                None if self.belonging.missing() => return Ok(false),
+                None if self.belonging.missing(known.as_deref()) => return Ok(false),
                 None => {
                     let (new, events) = self.wanted(&self.new_node(), notes, memory, now);
                     let made = Arc::new(nodes.create(&PostParams::default(), &new).await?);

@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use kedge_netlink::nft::{Batch, Element, Lists};
 use kedge_netlink::{Errno, NetlinkError, Socket};
 
-use crate::elements::read_end;
+use crate::elements::{Behind, read_end};
 use crate::family::Family;
 use crate::layout::{Chain, Layout, Role};
 use crate::range::Range;
 use crate::table::{Step, Table};
-use crate::wanted::{PoolId, Target};
+use crate::wanted::Target;
 
 pub(crate) struct Kernel {
     socket: Socket,
@@ -29,14 +29,15 @@ pub(crate) struct Found {
 
 impl Found {
     /// Which endpoint has which slot.
-    pub(crate) fn slots(&self) -> HashMap<PoolId, Vec<Target>> {
-        let mut slots: HashMap<PoolId, BTreeMap<u32, Target>> = HashMap::new();
-        for (_, family, elements) in self.sets.iter().filter(|(role, _, _)| *role == Role::Ends) {
-            for (pool, slot, target) in elements.iter().filter_map(|element| read_end(*family, element)) {
-                slots.entry(pool).or_default().insert(slot, target);
+    pub(crate) fn slots(&self) -> HashMap<Behind, Vec<Target>> {
+        let mut slots: HashMap<Behind, BTreeMap<u32, Target>> = HashMap::new();
+        for (role, family, elements) in &self.sets {
+            let Role::Ends(gate) = role else { continue };
+            for (door, slot, target) in elements.iter().filter_map(|element| read_end(*family, element)) {
+                slots.entry((*gate, *family, door)).or_default().insert(slot, target);
             }
         }
-        slots.into_iter().map(|(pool, slots)| (pool, slots.into_values().collect())).collect()
+        slots.into_iter().map(|(behind, slots)| (behind, slots.into_values().collect())).collect()
     }
 }
 
@@ -60,7 +61,7 @@ impl Kernel {
         let Some(chains) = self.layout.compare(&chains, &sets) else { return Ok(None) };
         let mut found = Found { chains: chains.into_iter().collect(), sets: Vec::new() };
         for family in Family::BOTH {
-            for role in Role::ALL.into_iter().filter(|role| role.is_ours()) {
+            for role in Role::all().filter(|role| role.is_ours()) {
                 match self.socket.elements(&self.table, role.name(family)) {
                     Ok(elements) => found.sets.push((role, family, elements)),
                     // Somebody took it away just now.

@@ -4,7 +4,7 @@
 //! ```text
 //! arriving, from-here ─→ services4 ─┬→ guard4 (ranges that may call)
 //!   door ──doors4/nodes4──→ wide4 (hides the caller) or near4 (keeps him)
-//!   door ──front4/node4──→ pool ──way4──→ to4-10: one of ten slots ──ends4──→ endpoint
+//!   door ──front4/node4──→ to4-10: one of ten slots of the door ──front-ends4/node-ends4──→ endpoint
 //! leaving: hides the callers that were marked, and those who called themselves
 //! ```
 
@@ -41,46 +41,79 @@ pub(crate) enum Role {
     Allowed,
     /// Doors for calls from outside, to what is done about them.
     Doors,
-    /// Doors to pools: for most, and for calls that must stay on the node.
-    Front,
-    Far,
-    /// The same three for doors at every address of the node.
+    /// The same for doors at every address of the node.
     Nodes,
-    Node,
-    FarNode,
-    /// Pools to the chain that chooses an endpoint.
-    Way,
-    /// A slot of a pool to an endpoint.
-    Ends,
-    /// Endpoints that clients may stay with.
-    Alive,
-    /// Who stays where; written by rules.
-    Stay,
+    /// Doors to the chain that chooses an endpoint.
+    Gate(Gate),
+    /// A slot of a door to an endpoint; where clients stay, an endpoint's number, too.
+    Ends(Gate),
+    /// A slot of a door to its endpoint's number, where clients stay.
+    Ids(Gate),
+    /// Who stays with which endpoint, by its number; written by rules.
+    Stay(Gate),
     /// Addresses beside themselves: who calls himself is in it.
     Itself,
 }
 
+/// How doors are known: by their address or at every address of the node; and for most calls, or for those that must stay on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Gate {
+    Front,
+    Far,
+    Node,
+    FarNode,
+}
+
+impl Gate {
+    const ALL: [Gate; 4] = [Gate::Front, Gate::Far, Gate::Node, Gate::FarNode];
+
+    fn is_at_address(self) -> bool {
+        matches!(self, Gate::Front | Gate::Far)
+    }
+
+    /// Its gate, then its ends, numbers and clients, in both families.
+    fn names(self) -> [[&'static str; 2]; 4] {
+        match self {
+            Gate::Front => [
+                ["front4", "front6"],
+                ["front-ends4", "front-ends6"],
+                ["front-ids4", "front-ids6"],
+                ["front-stay4", "front-stay6"],
+            ],
+            Gate::Far => [
+                ["far4", "far6"],
+                ["far-ends4", "far-ends6"],
+                ["far-ids4", "far-ids6"],
+                ["far-stay4", "far-stay6"],
+            ],
+            Gate::Node => [
+                ["node4", "node6"],
+                ["node-ends4", "node-ends6"],
+                ["node-ids4", "node-ids6"],
+                ["node-stay4", "node-stay6"],
+            ],
+            Gate::FarNode => [
+                ["farnode4", "farnode6"],
+                ["farnode-ends4", "farnode-ends6"],
+                ["farnode-ids4", "farnode-ids6"],
+                ["farnode-stay4", "farnode-stay6"],
+            ],
+        }
+    }
+}
+
 impl Role {
-    pub(crate) const ALL: [Role; 14] = [
-        Role::Addresses,
-        Role::Guarded,
-        Role::Allowed,
-        Role::Doors,
-        Role::Front,
-        Role::Far,
-        Role::Nodes,
-        Role::Node,
-        Role::FarNode,
-        Role::Way,
-        Role::Ends,
-        Role::Alive,
-        Role::Stay,
-        Role::Itself,
-    ];
+    pub(crate) fn all() -> impl Iterator<Item = Role> {
+        let simple = [Role::Addresses, Role::Guarded, Role::Allowed, Role::Doors, Role::Nodes, Role::Itself];
+        let gated = Gate::ALL
+            .into_iter()
+            .flat_map(|gate| [Role::Gate(gate), Role::Ends(gate), Role::Ids(gate), Role::Stay(gate)]);
+        simple.into_iter().chain(gated)
+    }
 
     /// Whether its entries are ours to say.
     pub(crate) fn is_ours(self) -> bool {
-        self != Role::Stay
+        !matches!(self, Role::Stay(_))
     }
 
     pub(crate) fn name(self, family: Family) -> &'static str {
@@ -89,16 +122,12 @@ impl Role {
             Role::Guarded => ["guarded4", "guarded6"],
             Role::Allowed => ["allowed4", "allowed6"],
             Role::Doors => ["doors4", "doors6"],
-            Role::Front => ["front4", "front6"],
-            Role::Far => ["far4", "far6"],
             Role::Nodes => ["nodes4", "nodes6"],
-            Role::Node => ["node4", "node6"],
-            Role::FarNode => ["farnode4", "farnode6"],
-            Role::Way => ["way4", "way6"],
-            Role::Ends => ["ends4", "ends6"],
-            Role::Alive => ["alive4", "alive6"],
-            Role::Stay => ["stay4", "stay6"],
             Role::Itself => ["self4", "self6"],
+            Role::Gate(gate) => gate.names()[0],
+            Role::Ends(gate) => gate.names()[1],
+            Role::Ids(gate) => gate.names()[2],
+            Role::Stay(gate) => gate.names()[3],
         };
         if family == Family::V4 { v4 } else { v6 }
     }
@@ -106,23 +135,22 @@ impl Role {
     fn set(self, family: Family) -> Set {
         use Column::{Port, Protocol, V4, V6, Word};
         let address = if family == Family::V4 { V4 } else { V6 };
-        let door = [address, Protocol, Port];
-        let node = [Protocol, Port];
-        let pool = [address, Word];
+        let at_address = [address, Protocol, Port];
+        let door = |gate: Gate| if gate.is_at_address() { &at_address[..] } else { &at_address[1..] };
         let target = [address, Port];
         let of = |keys: &[Column]| Set::of(self.name(family), keys);
         match self {
             Role::Addresses => of(&[address]),
-            Role::Guarded => of(&door),
+            Role::Guarded => of(&at_address),
             Role::Allowed => of(&[address, Protocol, Port, address]).with_ranges(),
-            Role::Doors => of(&door).to_verdicts(),
-            Role::Front | Role::Far => of(&door).to(&pool),
-            Role::Nodes => of(&node).to_verdicts(),
-            Role::Node | Role::FarNode => of(&node).to(&pool),
-            Role::Way => of(&pool).to_verdicts(),
-            Role::Ends => of(&[Word, address, Word]).to(&target),
-            Role::Alive => of(&[address, Word, address, Port]),
-            Role::Stay => of(&[address, address, Word]).to(&target).written_by_rules(MOST_STAYING),
+            Role::Doors => of(&at_address).to_verdicts(),
+            Role::Nodes => of(door(Gate::Node)).to_verdicts(),
+            Role::Gate(gate) => of(door(gate)).to_verdicts(),
+            Role::Ends(gate) => of(&[&[Word], door(gate)].concat()).to(&target),
+            Role::Ids(gate) => of(&[&[Word], door(gate)].concat()).to(&[Word]),
+            Role::Stay(gate) => {
+                of(&[&[address], door(gate)].concat()).to(&[Word]).written_by_rules(MOST_STAYING)
+            }
             Role::Itself => of(&[address, address]),
         }
     }
@@ -153,7 +181,7 @@ pub(crate) struct Layout {
 impl Layout {
     /// `cluster` is where pods are: they are seen as who they are.
     pub(crate) fn new(cluster: &[Range]) -> Self {
-        let sets = Family::BOTH.iter().flat_map(|family| Role::ALL.map(|role| role.set(*family))).collect();
+        let sets = Family::BOTH.iter().flat_map(|family| Role::all().map(|role| role.set(*family))).collect();
         // Each after those that it leads to.
         let mut chains = vec![
             fixed(REFUSE, vec![Rule::new().protocol(TCP).reset(), Rule::new().refuse()]),
@@ -235,14 +263,8 @@ fn of_family(family: Family, cluster: &[Range]) -> Vec<Fixed> {
     let cluster: Vec<&Range> = cluster.iter().filter(|range| range.family() == family).collect();
     let (first, end) = (Register(0), Register(words(family) + 2));
     let door = || door(Rule::new(), family, first);
-    let by_node = || node_door(Rule::new(), first);
-    let led = |role: Role| match role {
-        Role::Front | Role::Far => {
-            door().translated_by(name(role), first, first).decided_by(name(Role::Way), first)
-        }
-        _ => by_node().translated_by(name(role), first, first).decided_by(name(Role::Way), first),
-    };
-    let to_pools = || vec![led(Role::Front), led(Role::Node)];
+    let led = |gate: Gate| at(Rule::new(), gate, family, first).decided_by(name(Role::Gate(gate)), first);
+    let to_pools = || vec![led(Gate::Front), led(Gate::Node)];
 
     let caller = door().keep_source(family.kernels(), end);
     let guarded = vec![caller.known_to(name(Role::Allowed), first).give_back(), Rule::new().drop()];
@@ -250,17 +272,17 @@ fn of_family(family: Family, cluster: &[Range]) -> Vec<Fixed> {
     let mut kept: Vec<Rule> = Vec::new();
     kept.extend(cluster.iter().map(|range| from(Rule::new(), range, true).goto(inner)));
     kept.push(Rule::new().from_this_machine().goto(wide(family)));
-    kept.extend([led(Role::Far), led(Role::FarNode)]);
+    kept.extend([led(Gate::Far), led(Gate::FarNode)]);
 
     let stranger = cluster.iter().fold(Rule::new(), |rule, range| from(rule, range, false));
-    let stranger = crate::layout::door(stranger, family, first);
+    let stranger = stranger.keep_target(family.kernels(), first);
     let target = Rule::new().keep_target(family.kernels(), first);
     let services_rules = vec![
         door().known_to(name(Role::Guarded), first).jump(guard),
         door().decided_by(name(Role::Doors), first),
         // Others than pods do not know the way back to us, or would answer by another one.
-        stranger.translated_by(name(Role::Front), first, first).mark(HIDE),
-        led(Role::Front),
+        stranger.known_to(name(Role::Addresses), first).mark(HIDE),
+        led(Gate::Front),
         // An address of a Service is nobody's: without an answer calls would wander off to wherever strangers are.
         target.known_to(name(Role::Addresses), first).goto(REFUSE),
         node_door(Rule::new().to_this_machine(), first).decided_by(name(Role::Nodes), first),
@@ -303,6 +325,11 @@ fn door(rule: Rule, family: Family, at: Register) -> Rule {
 fn node_door(rule: Rule, at: Register) -> Rule {
     let Register(start) = at;
     rule.keep_protocol(at).keep_target_port(Register(start + 1))
+}
+
+/// Keeps the door as a gate knows it.
+fn at(rule: Rule, gate: Gate, family: Family, at: Register) -> Rule {
+    if gate.is_at_address() { door(rule, family, at) } else { node_door(rule, at) }
 }
 
 fn from(rule: Rule, range: &Range, is: bool) -> Rule {

@@ -13,7 +13,7 @@ use kedge_netlink::nft::Value;
 use self::claims::Claims;
 use self::slots::settle;
 use crate::changes::{Changes, Place};
-use crate::elements::{chain, entries, own};
+use crate::elements::{Behind, behind, chain, entries, own};
 use crate::layout::Chain;
 use crate::wanted::{PoolId, Target, Wanted};
 
@@ -76,14 +76,16 @@ impl Table {
     }
 
     /// The first wishes of all: nothing was there but slots that the kernel had.
-    pub(crate) fn fill(&mut self, wishes: BTreeMap<Key, Wanted>, found: &HashMap<PoolId, Vec<Target>>) {
+    pub(crate) fn fill(&mut self, wishes: BTreeMap<Key, Wanted>, found: &HashMap<Behind, Vec<Target>>) {
         self.services.reserve(wishes.len());
         for (key, mut wanted) in wishes {
             wanted.fronts.retain(|front| self.claims.has(&key, &front.door));
-            for pool in &mut wanted.pools {
-                let old = found.get(&pool.id).map(Vec::as_slice).unwrap_or_default();
-                pool.targets = settle(old, &pool.targets);
+            let mut pools = std::mem::take(&mut wanted.pools);
+            for pool in &mut pools {
+                let old = behind(&wanted, &pool.id).and_then(|behind| found.get(&behind));
+                pool.targets = settle(old.map(Vec::as_slice).unwrap_or_default(), &pool.targets);
             }
+            wanted.pools = pools;
             if !wanted.is_nothing() {
                 self.take_in(&wanted, drop);
                 self.services.insert(key, wanted);

@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use kedge_netlink::nft::{Batch, Register, Rule, SeenChain};
 
-use super::{Role, door, node_door, signed, words};
+use super::{Gate, Role, at, signed, words};
 use crate::family::Family;
+
+/// The last that there is.
+const LAST: Register = Register(15);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Chain {
@@ -70,75 +73,61 @@ impl Chain {
     }
 
     fn rules(&self) -> Vec<Rule> {
-        let roles = match self.is_near {
-            false => [Role::Front, Role::Node],
-            true => [Role::Far, Role::FarNode],
+        let gates = match self.is_near {
+            false => [Gate::Front, Gate::Node],
+            true => [Gate::Far, Gate::FarNode],
         };
         match (self.stays, self.next()) {
             (Some(seconds), Some(next)) => {
                 let life = Duration::from_secs(seconds.into());
-                let mut rules: Vec<Rule> = roles.iter().map(|role| self.stay(*role, life)).collect();
-                rules.extend(roles.iter().map(|role| self.leave(*role)));
-                rules.extend(roles.iter().map(|role| self.come(*role, life)));
+                // One gate to its end before the other: a door at an address may have the port of another's at all.
+                let mut rules: Vec<Rule> = gates.iter().flat_map(|gate| self.stay(*gate, life)).collect();
                 // More clients than can be remembered are served all the same.
                 rules.push(Rule::new().goto(&next.name()));
                 rules
             }
-            _ => roles.iter().map(|role| self.spread(*role)).collect(),
+            _ => gates.iter().map(|gate| self.spread(*gate)).collect(),
         }
     }
 
     /// A slot by chance: its endpoint.
-    fn spread(&self, role: Role) -> Rule {
+    fn spread(&self, gate: Gate) -> Rule {
+        let (slot, door) = (Register(0), Register(1));
+        let target = Register(1 + self.door_words(gate));
+        let rule = at(Rule::new().keep_chance(self.count, slot), gate, self.family, door);
+        self.send(rule.translated_by(Role::Ends(gate).name(self.family), slot, target), target)
+    }
+
+    /// Who was here goes to the same endpoint and stays for as long again, if it is still there. Who is new, or whose endpoint is gone,
+    /// gets one by chance. What is found in one map and looked for in the next is put aside in between.
+    fn stay(&self, gate: Gate, life: Duration) -> Vec<Rule> {
         let words = words(self.family);
-        let (slot, pool, target) = (Register(0), Register(1), Register(words + 2));
-        let rule = self.pool(role, target, pool).keep_chance(self.count, slot);
-        let rule = rule.translated_by(Role::Ends.name(self.family), slot, target);
-        self.send(rule, target)
-    }
-
-    /// Who was here and whose endpoint still is goes there, and stays for as long again.
-    fn stay(&self, role: Role, life: Duration) -> Rule {
-        let (client, pool, target) = self.places();
-        let (stay, alive) = (Role::Stay.name(self.family), Role::Alive.name(self.family));
-        let rule = self.pool(role, target, pool).keep_source(self.family.kernels(), client);
-        let rule = rule.translated_by(stay, client, target).known_to(alive, pool);
-        self.send(rule.refresh(stay, client, target, life), target)
-    }
-
-    /// Whose endpoint is gone is forgotten.
-    fn leave(&self, role: Role) -> Rule {
-        let (client, pool, target) = self.places();
-        let stay = Role::Stay.name(self.family);
-        let rule = self.pool(role, target, pool).keep_source(self.family.kernels(), client);
-        rule.translated_by(stay, client, target).forget(stay, client, target)
-    }
-
-    /// Who is new gets an endpoint by chance, and is remembered with it.
-    fn come(&self, role: Role, life: Duration) -> Rule {
-        let (client, pool, target) = self.places();
-        let Register(pool_start) = pool;
-        let slot = Register(pool_start - 1);
-        let rule = self.pool(role, target, pool).keep_chance(self.count, slot);
-        let rule = rule.translated_by(Role::Ends.name(self.family), slot, target);
-        // The slot has done its part; the client takes its place.
-        let rule = rule.keep_source(self.family.kernels(), client);
-        self.send(rule.remember(Role::Stay.name(self.family), client, target, life), target)
-    }
-
-    /// Client, pool and endpoint follow each other, so that neighbours are keys.
-    fn places(&self) -> (Register, Register, Register) {
-        let words = words(self.family);
-        (Register(0), Register(words), Register(2 * words + 1))
-    }
-
-    /// Keeps the pool behind the door that a packet is at; the door is in the way of nothing that is kept later.
-    fn pool(&self, role: Role, key: Register, pool: Register) -> Rule {
-        let rule = match role {
-            Role::Front | Role::Far => door(Rule::new(), self.family, key),
-            _ => node_door(Rule::new(), key),
+        // A client or the one word of a number stands before the door, so that both are keys with it.
+        let (client, number, door) = (Register(0), Register(words - 1), Register(words));
+        let found = Register(words + self.door_words(gate));
+        let [ends, ids, stay] =
+            [Role::Ends(gate), Role::Ids(gate), Role::Stay(gate)].map(|role| role.name(self.family));
+        let here = |rule: Rule| at(rule, gate, self.family, door);
+        let with_client = |rule: Rule| rule.keep_source(self.family.kernels(), client);
+        let go = || {
+            let rule = here(Rule::new().keep_what_is_aside(number)).translated_by(ends, number, found);
+            let rule = with_client(rule).keep_what_is_aside(LAST);
+            self.send(rule.refresh(stay, client, LAST, life), found)
         };
-        rule.translated_by(role.name(self.family), key, pool)
+        vec![
+            Rule::new().put_nothing_aside(),
+            here(with_client(Rule::new())).translated_by(stay, client, found).put_aside(found),
+            go(),
+            here(with_client(Rule::new())).keep_what_is_aside(LAST).forget(stay, client, LAST),
+            here(Rule::new().keep_chance(self.count, number))
+                .translated_by(ids, number, found)
+                .put_aside(found),
+            go(),
+        ]
+    }
+
+    fn door_words(&self, gate: Gate) -> u32 {
+        if gate.is_at_address() { words(self.family) + 2 } else { 2 }
     }
 
     fn send(&self, rule: Rule, target: Register) -> Rule {

@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use super::{Register, Rule};
-use crate::message::{put, put_text};
+use crate::message::{put, put_nested, put_text};
 
+const META_PRIORITY: u32 = 2;
 const META_MARK: u32 = 3;
 
 /// What is done to an entry of a set that rules write.
@@ -52,6 +53,27 @@ impl Rule {
                 put(data, 2, &META_MARK.to_be_bytes());
                 put(data, 3, &Register(0).number());
             })
+    }
+
+    /// Puts a number aside with the packet, where a later rule finds it: the place that is for its priority, which nobody has looked at
+    /// yet. A key that came straight out of a map would be beyond what the program `nft` can show.
+    pub fn put_aside(self, from: Register) -> Self {
+        self.expression("meta", |data| {
+            put(data, 2, &META_PRIORITY.to_be_bytes());
+            put(data, 3, &from.number());
+        })
+    }
+
+    pub fn put_nothing_aside(self) -> Self {
+        self.expression("immediate", |data| {
+            put(data, 1, &Register(0).number());
+            put_nested(data, 2, |value| put(value, 1, &[0; 4]));
+        })
+        .put_aside(Register(0))
+    }
+
+    pub fn keep_what_is_aside(self, at: Register) -> Self {
+        self.meta(META_PRIORITY, at)
     }
 
     /// Its flow was sent to another address than it asked for.

@@ -26,10 +26,12 @@ static DNS: LazyLock<Dns> = LazyLock::new(|| {
         upstreams: Upstreams::These(Vec::new()),
         stubs: Vec::new(),
     };
-    let dns = start(&settings, world.clone(), hosts.clone(), None, Clock::system()).expect("the zone is a name");
+    let dns =
+        start(&settings, world.clone(), hosts.clone(), None, Clock::system()).expect("the zone is a name");
     hosts.set(["shop.example"]);
     let service = |name: &str, spec: Value| -> Service {
-        serde_json::from_value(json!({"metadata": {"namespace": "default", "name": name}, "spec": spec})).expect("a Service")
+        serde_json::from_value(json!({"metadata": {"namespace": "default", "name": name}, "spec": spec}))
+            .expect("a Service")
     };
     let slice: Slice = serde_json::from_value(json!({
         "metadata": {"namespace": "default", "name": "db", "labels": {"kubernetes.io/service-name": "db"}},
@@ -37,10 +39,14 @@ static DNS: LazyLock<Dns> = LazyLock::new(|| {
         "endpoints": (0..200).map(|last| json!({"addresses": [format!("10.244.0.{last}")]})).collect::<Vec<_>>(),
     }))
     .expect("a slice");
-    let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": "default"}})).expect("a namespace");
+    let namespace: Namespace =
+        serde_json::from_value(json!({"metadata": {"name": "default"}})).expect("a namespace");
     world.feed::<Service>().replace(
         vec![
-            service("web", json!({"clusterIPs": ["10.96.0.7", "fd00::7"], "ports": [{"name": "http", "port": 80}]})),
+            service(
+                "web",
+                json!({"clusterIPs": ["10.96.0.7", "fd00::7"], "ports": [{"name": "http", "port": 80}]}),
+            ),
             service("db", json!({"clusterIP": "None"})),
             service("out", json!({"type": "ExternalName", "externalName": "example.org"})),
         ],
@@ -81,5 +87,7 @@ fn answer(message: &[u8]) {
 fn fits(query: &Query, answer: &[u8]) {
     assert!(answer.len() <= query.room());
     let found = skim(answer).expect("our answer can be read");
-    assert!(found.is_response() && found.id == query.id && found.name == query.name && found.kind == query.kind);
+    assert!(
+        found.is_response() && found.id == query.id && found.name == query.name && found.kind == query.kind
+    );
 }

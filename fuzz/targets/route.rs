@@ -3,9 +3,9 @@
 
 use std::sync::LazyLock;
 
+use k8s_openapi::api::networking::v1::{Ingress, IngressClass};
 use kedge_client::{Revision, Watched, World};
 use kedge_gateway::{DnsRecord, Routes, TlsSecret};
-use k8s_openapi::api::networking::v1::{Ingress, IngressClass};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 
@@ -15,9 +15,11 @@ static ROUTES: LazyLock<Routes> = LazyLock::new(|| {
         &world,
         json!([{"metadata": {"name": "kedge"}, "spec": {"controller": kedge_gateway::CONTROLLER}}]),
     );
-    let path = |path: &str, kind: &str| json!({
-        "path": path, "pathType": kind, "backend": {"service": {"name": "s", "port": {"number": 80}}},
-    });
+    let path = |path: &str, kind: &str| {
+        json!({
+            "path": path, "pathType": kind, "backend": {"service": {"name": "s", "port": {"number": 80}}},
+        })
+    };
     hold::<Ingress>(
         &world,
         json!([{"metadata": {"name": "i", "namespace": "n"}, "spec": {"ingressClassName": "kedge", "rules": [

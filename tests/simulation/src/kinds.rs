@@ -62,7 +62,7 @@ fn kind<K: Watched>(namespaced: bool) -> Kind {
 }
 
 pub(crate) fn parsed<K: Watched>(bytes: &[u8]) -> K {
-    serde_json::from_slice(bytes).unwrap_or_else(|error| {
+    K::read(bytes).unwrap_or_else(|error| {
         panic!("a stored {} cannot be read: {error}\n{}", K::kind(&()), String::from_utf8_lossy(bytes))
     })
 }

@@ -8,8 +8,8 @@ use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{
-    ConfigMap, Endpoints, Event, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod,
-    ReplicationController, Secret, Service, ServiceAccount,
+    ConfigMap, Endpoints, Event, LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod,
+    ReplicationController, ResourceQuota, Secret, Service, ServiceAccount,
 };
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::{Ingress, IngressClass, NetworkPolicy};
@@ -91,6 +91,7 @@ watched!(
     IngressClass,
     Job,
     Lease,
+    LimitRange,
     Namespace,
     NetworkPolicy,
     Node,
@@ -101,6 +102,7 @@ watched!(
     PriorityClass,
     ReplicaSet,
     ReplicationController,
+    ResourceQuota,
     Secret,
     Service,
     ServiceAccount,

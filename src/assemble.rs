@@ -35,8 +35,6 @@ use crate::{agent, control, door, gateway, limits, pages, ranges, secrets, shutd
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 6443);
 /// How long after it is ready everything has begun that a server does by itself.
 const SETTLED: Duration = Duration::from_secs(3);
-/// How often code that nobody runs any more is given back afterwards: a hundred pods that start run through much of it.
-const QUIET: Duration = Duration::from_secs(30);
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServerError {
@@ -141,10 +139,7 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     let settled = clock.clone();
     tokio::spawn(async move {
         settled.sleep(SETTLED).await;
-        loop {
-            pages::release_code();
-            settled.sleep(QUIET).await;
-        }
+        pages::release_code();
     });
     let control = controls.then(|| {
         let upkeep = router.clone().upkeep(pki.authority.clone());

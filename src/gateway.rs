@@ -33,8 +33,13 @@ pub(crate) struct Door {
     pub(crate) clock: Clock,
 }
 
-/// Runs it until the task is ended.
+/// Runs it until the task is ended. A server that is to be the API alone brings nothing of it.
 pub(crate) async fn run(door: Door) {
+    let serves = door.settings.no_gateway != Some(true);
+    let controls = door.settings.no_controllers != Some(true);
+    if !serves && !controls {
+        return;
+    }
     let user = User {
         name: "system:kedge-gateway".to_owned(),
         groups: vec!["system:masters".to_owned(), "system:authenticated".to_owned()],
@@ -46,7 +51,7 @@ pub(crate) async fn run(door: Door) {
     // Its own world: nodes may not read what it has to.
     let world = World::new(client.clone(), clock.clone());
     let serving = async {
-        if door.settings.no_gateway == Some(true) {
+        if !serves {
             return;
         }
         match certificate(&door) {
@@ -74,7 +79,7 @@ pub(crate) async fn run(door: Door) {
         }
     };
     let saying = async {
-        if door.settings.no_controllers == Some(true) {
+        if !controls {
             return;
         }
         let work = || async {

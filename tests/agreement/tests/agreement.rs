@@ -35,7 +35,8 @@ fn start() -> std::io::Result<Kedge> {
     let kubeconfig = data.path().join("kubeconfig");
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let process = Command::new(binary())
-        .args(["server", "--no-agent", "--no-controllers", "--listen", &format!("127.0.0.1:{port}")])
+        .args(["server", "--no-agent", "--no-controllers", "--no-gateway"])
+        .args(["--listen", &format!("127.0.0.1:{port}")])
         .arg("--data-dir")
         .arg(data.path().join("data"))
         .arg("--write-kubeconfig")

@@ -5,7 +5,7 @@ use kedge_testkit::{Cluster, Look};
 use kube::ResourceExt;
 use kube::api::PropagationPolicy;
 
-const CLAIMS: &str = "
+const VOLUMES: &str = "
 apiVersion: v1
 kind: PersistentVolume
 metadata: { name: large }
@@ -15,7 +15,9 @@ apiVersion: v1
 kind: PersistentVolume
 metadata: { name: small }
 spec: { capacity: { storage: 2Gi }, accessModes: [ReadWriteOnce], storageClassName: hand, hostPath: { path: /y } }
----
+";
+
+const CLAIM: &str = "
 apiVersion: v1
 kind: PersistentVolumeClaim
 metadata: { name: data }
@@ -51,7 +53,12 @@ fn phase(look: &Look, volume: &str) -> String {
 #[tokio::test]
 async fn a_claim_gets_the_smallest_volume_that_fits_and_leaves_it_behind() {
     let cluster = Cluster::with_nodes([]).await;
-    cluster.apply(CLAIMS).await;
+    cluster.apply(VOLUMES).await;
+    // Who binds claims may hear of a claim before it hears of a volume that is older.
+    cluster
+        .until("both are free", |c| ["small", "large"].iter().all(|name| phase(c, name) == "Available"))
+        .await;
+    cluster.apply(CLAIM).await;
     cluster
         .until("data is bound", |c| {
             claim(c, "data") == ("Bound".to_owned(), "small".to_owned()) && phase(c, "small") == "Bound"

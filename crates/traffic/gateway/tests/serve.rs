@@ -221,6 +221,7 @@ async fn bodies_stream_both_ways() {
     drop(feed);
     assert!(answer.frame().await.is_none());
     // The connection is good for another request, with a body of a known length this time.
+    sender.ready().await.unwrap();
     let large = Bytes::from(vec![7; 1_000_000]);
     let request = Request::post("/p/mirror").header("host", "x.io");
     let request = request.body(http_body_util::Either::Right(Full::new(large.clone()))).unwrap();

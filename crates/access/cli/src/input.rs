@@ -1,0 +1,161 @@
+//! Manifests from files, folders and standard input: YAML or JSON, many documents, lists taken apart. Knows no kind.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use kedge_kinds::decode::{self, Media};
+use serde_json::Value;
+
+use crate::args::Typed;
+use crate::error::CliError;
+
+/// What `-f` names, in order. Nothing was named: nothing.
+pub(crate) fn manifests(typed: &Typed) -> Result<Vec<Value>, CliError> {
+    let mut found = Vec::new();
+    for name in typed.list("filename") {
+        for (what, text) in texts(&name, typed.is("recursive"))? {
+            for document in documents(&text) {
+                flatten(read(document, &what)?, &what, &mut found)?;
+            }
+        }
+    }
+    if typed.given("filename") && found.is_empty() {
+        return Err(CliError::usage("no objects passed to it: the manifests are empty"));
+    }
+    Ok(found)
+}
+
+/// One document that has to be an object.
+pub(crate) fn read(document: &str, what: &str) -> Result<Value, CliError> {
+    let wrong = |message: String| CliError::Manifest { what: format!("error parsing {what}"), message };
+    let media = if document.trim_start().starts_with('{') { Media::Json } else { Media::Yaml };
+    let decoded = decode::body(document.as_bytes(), media).map_err(|error| {
+        let said = error.to_string();
+        wrong(match media {
+            Media::Yaml => format!("error converting YAML to JSON: {said}"),
+            _ => said,
+        })
+    })?;
+    Ok(decoded.value)
+}
+
+/// All of standard input.
+pub(crate) fn standard_input() -> Result<String, CliError> {
+    let mut text = String::new();
+    std::io::stdin()
+        .read_to_string(&mut text)
+        .map_err(|source| CliError::Io { what: "read standard input".to_owned(), source })?;
+    Ok(text)
+}
+
+pub(crate) fn file(path: &Path) -> Result<String, CliError> {
+    std::fs::read_to_string(path).map_err(|source| match source.kind() {
+        std::io::ErrorKind::NotFound => {
+            CliError::unmet(format!("the path {:?} does not exist", path.display().to_string()))
+        }
+        _ => CliError::Io { what: format!("read {}", path.display()), source },
+    })
+}
+
+fn texts(name: &str, recursive: bool) -> Result<Vec<(String, String)>, CliError> {
+    if name == "-" {
+        return Ok(vec![("standard input".to_owned(), standard_input()?)]);
+    }
+    if name.starts_with("http://") || name.starts_with("https://") {
+        return Err(CliError::usage(format!(
+            "{name} is an address: fetch it and pass it on, as in `curl … | … -f -`"
+        )));
+    }
+    let path = PathBuf::from(name);
+    let mut files = Vec::new();
+    match path.is_dir() {
+        true => folder(&path, recursive, &mut files)?,
+        false => files.push(path),
+    }
+    files.into_iter().map(|path| Ok((path.display().to_string(), file(&path)?))).collect()
+}
+
+fn folder(path: &Path, recursive: bool, files: &mut Vec<PathBuf>) -> Result<(), CliError> {
+    let wrong = |source| CliError::Io { what: format!("read {}", path.display()), source };
+    let mut inside: Vec<PathBuf> = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(wrong)? {
+        inside.push(entry.map_err(wrong)?.path());
+    }
+    inside.sort();
+    for path in inside {
+        let is_manifest =
+            path.extension().is_some_and(|end| ["json", "yaml", "yml"].iter().any(|known| end == *known));
+        match path.is_dir() {
+            true if recursive => folder(&path, recursive, files)?,
+            false if is_manifest => files.push(path),
+            true | false => {}
+        }
+    }
+    Ok(())
+}
+
+/// Cuts a text into documents; those with nothing but comments are none.
+fn documents(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let mark = line.trim_end();
+        if mark == "---" || mark.starts_with("--- ") {
+            found.push(text.get(start..at).unwrap_or_default());
+            start = at + line.len();
+        }
+        at += line.len();
+    }
+    found.push(text.get(start..).unwrap_or_default());
+    found.retain(|document| {
+        document.lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
+    });
+    found.into_iter().flat_map(stream).collect()
+}
+
+/// JSON documents may follow each other without anything between them.
+fn stream(document: &str) -> Vec<&str> {
+    if !document.trim_start().starts_with('{') {
+        return vec![document];
+    }
+    let mut found = Vec::new();
+    let mut values = serde_json::Deserializer::from_str(document).into_iter::<&serde_json::value::RawValue>();
+    while let Some(Ok(value)) = values.next() {
+        found.push(value.get());
+    }
+    match found.is_empty() || values.byte_offset() < document.trim_end().len() {
+        true => vec![document],
+        false => found,
+    }
+}
+
+/// A list's items in the place of the list.
+fn flatten(mut object: Value, what: &str, found: &mut Vec<Value>) -> Result<(), CliError> {
+    let text = |object: &Value, key: &str| object[key].as_str().unwrap_or_default().to_owned();
+    let kind = text(&object, "kind");
+    if kind.is_empty() || text(&object, "apiVersion").is_empty() {
+        let missing = if kind.is_empty() { "Kind" } else { "apiVersion" };
+        return Err(CliError::Manifest {
+            what: format!("error validating {what:?}"),
+            message: format!("Object '{missing}' is missing in '{object}'"),
+        });
+    }
+    if !kind.ends_with("List") || !object["items"].is_array() {
+        found.push(object);
+        return Ok(());
+    }
+    let Value::Array(items) = object["items"].take() else { return Ok(()) };
+    for mut item in items {
+        // Items of a typed list need not say what they are.
+        if item["kind"].is_null() && kind != "List" {
+            item["kind"] = kind.trim_end_matches("List").into();
+            item["apiVersion"] = object["apiVersion"].clone();
+        }
+        flatten(item, what, found)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! The command line of a cluster's users, as they know it from kubectl: typed → meant → done → printed. Everything goes through the
+//! API and is dynamic: kinds are known from discovery alone, so that custom ones are no exception. Knows no server from the inside.
+
+mod args;
+mod client;
+mod error;
+mod help;
+mod input;
+mod mapping;
+mod print;
+mod screen;
+mod select;
+mod session;
+mod verbs;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use args::{Command, Parsed};
+use error::CliError;
+use screen::Screen;
+use session::Session;
+
+/// What the binary knows and the command line has to be told.
+pub struct Setting {
+    /// Where a server of this machine keeps the administrator's kubeconfig, for when no other is named.
+    pub kubeconfig: PathBuf,
+    /// Commands that are the binary's own, also where a verb is called the same.
+    pub own: fn(&str) -> bool,
+    /// The binary's version.
+    pub version: &'static str,
+}
+
+/// Answers if what was typed is for the command line: the program is called `kubectl`, or the first word is `kubectl` or a verb.
+pub fn called(setting: &Setting) -> Option<ExitCode> {
+    let mut words = std::env::args_os();
+    let program = words.next().unwrap_or_default();
+    let words: Vec<OsString> = words.collect();
+    let (name, words) = addressed(setting, &program, &words)?;
+    Some(run(setting, &name, words))
+}
+
+/// What the user calls us, and the words that are ours.
+fn addressed<'w>(
+    setting: &Setting,
+    program: &OsString,
+    words: &'w [OsString],
+) -> Option<(String, &'w [OsString])> {
+    if Path::new(program).file_stem().is_some_and(|name| name == "kubectl") {
+        return Some(("kubectl".to_owned(), words));
+    }
+    let first = words.first()?.to_str()?;
+    if first == "kubectl" {
+        return Some(("kedge kubectl".to_owned(), words.get(1..)?));
+    }
+    let is_verb = !(setting.own)(first) && verbs::ROOT.child(first).is_some();
+    let is_flag = args::is_global(first);
+    (is_verb || is_flag).then(|| ("kedge".to_owned(), words))
+}
+
+fn run(setting: &Setting, program: &str, words: &[OsString]) -> ExitCode {
+    let screen = Screen::real();
+    let done = typed(program, words).and_then(|parsed| match parsed {
+        Parsed::Help(command, path) => screen.say(&help::page(program, command, &path)),
+        Parsed::Run(typed) => {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .map_err(|source| CliError::Io { what: "start".to_owned(), source })?;
+            let session = Session::new(&typed, screen, setting, program);
+            let done = runtime.block_on((typed.run)(&session, &typed));
+            // Reading standard input may still block a thread of the runtime; nobody waits for it.
+            runtime.shutdown_background();
+            done
+        }
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error.tell(screen),
+    }
+}
+
+fn typed(program: &str, words: &[OsString]) -> Result<Parsed, CliError> {
+    let words: Option<Vec<String>> = words.iter().map(|word| word.to_str().map(str::to_owned)).collect();
+    let words = words.ok_or_else(|| CliError::usage("arguments must be UTF-8"))?;
+    let root: &'static Command = &verbs::ROOT;
+    args::parse(program, root, &words)
+}

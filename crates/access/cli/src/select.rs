@@ -1,0 +1,168 @@
+//! Which objects are meant: by kind and names, `kind/name`, selectors, everything, or the manifests that `-f` names.
+
+use serde_json::Value;
+
+use crate::args::Typed;
+use crate::client::with;
+use crate::error::CliError;
+use crate::input;
+use crate::mapping::{Mapping, Resource};
+use crate::session::Session;
+
+/// A kind with the names asked for; no names means all of them.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Asked<'m> {
+    pub(crate) resource: &'m Resource,
+    pub(crate) names: Vec<String>,
+}
+
+/// An object that is there.
+pub(crate) struct Found<'m> {
+    pub(crate) resource: &'m Resource,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) object: Value,
+}
+
+impl Found<'_> {
+    pub(crate) fn path(&self) -> String {
+        self.resource.path(&self.namespace, &self.name)
+    }
+
+    /// `deployment.apps/web`
+    pub(crate) fn told(&self) -> String {
+        format!("{}/{}", self.resource.told(), self.name)
+    }
+}
+
+/// What the words mean: `pods a b`, `pods,services`, `pod/a svc/b`, `all`.
+pub(crate) fn asked<'m>(mapping: &'m Mapping, words: &[String]) -> Result<Vec<Asked<'m>>, CliError> {
+    let Some((first, names)) = words.split_first() else {
+        return Err(CliError::Usage {
+            message: "You must specify the type of resource to work on".to_owned(),
+            help: Some("api-resources".to_owned()),
+        });
+    };
+    if words.iter().any(|word| word.contains('/')) {
+        return words.iter().map(|word| pair(mapping, word, words.len())).collect();
+    }
+    let mut found: Vec<Asked<'m>> = Vec::new();
+    for kind in first.split(',').filter(|kind| !kind.is_empty()) {
+        for resource in mapping.all(kind)? {
+            if found.iter().all(|known| known.resource != resource) {
+                found.push(Asked { resource, names: names.to_vec() });
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn pair<'m>(mapping: &'m Mapping, word: &str, words: usize) -> Result<Asked<'m>, CliError> {
+    match word.split_once('/') {
+        Some((kind, name)) if !kind.is_empty() && !name.is_empty() && !name.contains('/') => {
+            Ok(Asked { resource: mapping.find(kind)?, names: vec![name.to_owned()] })
+        }
+        None if words > 1 => Err(CliError::usage(
+            "there is no need to specify a resource type as a separate argument when passing arguments in resource/name form \
+             (e.g. 'kubectl get resource/<resource_name>' instead of 'kubectl get resource resource/<resource_name>'",
+        )),
+        _ => Err(CliError::usage("arguments in resource/name form must have a single resource and name")),
+    }
+}
+
+/// The objects that exist of those that are meant. Errors come with what was found before them.
+pub(crate) async fn found<'m>(
+    session: &'m Session<'_>,
+    typed: &Typed,
+    words: &[String],
+) -> Result<Vec<Found<'m>>, CliError> {
+    let mapping = session.mapping().await?;
+    let mut found = Vec::new();
+    if typed.given("filename") {
+        if !words.is_empty() {
+            return Err(CliError::usage(
+                "when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well",
+            ));
+        }
+        for manifest in input::manifests(typed)? {
+            let (resource, namespace, name) = placed(session, &manifest).await?;
+            found.push(one(session, resource, &namespace, &name).await?);
+        }
+        return Ok(found);
+    }
+    let everywhere = typed.is("all-namespaces");
+    let namespace = session.namespace()?;
+    let selected = typed.given("selector") || typed.given("field-selector") || typed.is("all");
+    for asked in asked(mapping, words)? {
+        if asked.names.is_empty() && !selected {
+            return Err(CliError::usage("resource(s) were provided, but no name was specified"));
+        }
+        if !asked.names.is_empty() && selected {
+            return Err(CliError::usage("name cannot be provided when a selector is specified"));
+        }
+        if asked.names.is_empty() {
+            found.extend(listed(session, typed, asked.resource, (!everywhere).then_some(&*namespace)).await?);
+        }
+        for name in &asked.names {
+            found.push(one(session, asked.resource, &namespace, name).await?);
+        }
+    }
+    Ok(found)
+}
+
+async fn one<'m>(
+    session: &Session<'_>,
+    resource: &'m Resource,
+    namespace: &str,
+    name: &str,
+) -> Result<Found<'m>, CliError> {
+    let object = session.read(&resource.path(namespace, name)).await?;
+    Ok(Found { resource, namespace: namespace.to_owned(), name: name.to_owned(), object })
+}
+
+/// All of a kind that the flags select.
+pub(crate) async fn listed<'m>(
+    session: &Session<'_>,
+    typed: &Typed,
+    resource: &'m Resource,
+    namespace: Option<&str>,
+) -> Result<Vec<Found<'m>>, CliError> {
+    let path = with(&resource.collection(namespace), selectors(typed));
+    let mut list = session.read(&path).await?;
+    let Value::Array(items) = list["items"].take() else { return Ok(Vec::new()) };
+    let found = |mut object: Value| {
+        object["apiVersion"] = resource.api_version().into();
+        object["kind"] = resource.kind.clone().into();
+        let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default().to_owned();
+        let (namespace, name) = (text("namespace"), text("name"));
+        Found { resource, namespace, name, object }
+    };
+    Ok(items.into_iter().map(found).collect())
+}
+
+/// The parameters of a list that the flags ask for.
+pub(crate) fn selectors(typed: &Typed) -> [(&'static str, &str); 2] {
+    [
+        ("labelSelector", typed.text("selector").unwrap_or_default()),
+        ("fieldSelector", typed.text("field-selector").unwrap_or_default()),
+    ]
+}
+
+/// Where a manifest's object belongs: its kind, its namespace (or the one we work in), its name.
+pub(crate) async fn placed<'m>(
+    session: &'m Session<'_>,
+    manifest: &Value,
+) -> Result<(&'m Resource, String, String), CliError> {
+    let resource = session.mapping().await?.of_object(manifest)?;
+    let text = |key: &str| manifest["metadata"][key].as_str().unwrap_or_default();
+    let wanted = session.namespace()?;
+    let own = text("namespace");
+    if resource.namespaced && !own.is_empty() && session.typed.given("namespace") && own != wanted {
+        return Err(CliError::unmet(format!(
+            "the namespace from the provided object {own:?} does not match the namespace {wanted:?}. You must pass \
+             '--namespace={own}' to perform this operation."
+        )));
+    }
+    let namespace = if own.is_empty() { wanted } else { own.to_owned() };
+    Ok((resource, namespace, text("name").to_owned()))
+}

@@ -6,6 +6,7 @@ mod authority;
 mod client;
 mod der;
 mod file;
+mod look;
 mod request;
 mod serving;
 mod sign;
@@ -16,6 +17,7 @@ pub use ask::{
 pub use authority::{Authority, Issued, Names, Purpose};
 pub use client::{Requested, Subject};
 pub use file::{read, read_or_make, write_private};
+pub use look::{Looked, look};
 pub use request::{Request, RequestError};
 pub use serving::{Leaf, Serving};
 pub use sign::{Usage, not_after};

@@ -121,3 +121,18 @@ fn client_certificates_are_judged_after_the_handshake() {
         assert!(clients.check(&chain, now).is_err(), "{case}");
     }
 }
+
+#[test]
+fn a_certificate_says_whom_it_names_and_how_long() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = noon();
+    let authority = Authority::open(folder.path(), "us", &clock).unwrap();
+    let issued = authority.issue(&names(&["localhost", "127.0.0.1"]), Purpose::Server, clock.now()).unwrap();
+    let looked = look(&issued.certificate).unwrap();
+    assert!(looked.subject.contains("CN=server") && looked.subject.contains("O=some"), "{looked:?}");
+    assert_eq!(looked.issuer, "CN=us");
+    assert_eq!(looked.hosts, ["localhost", "127.0.0.1"]);
+    assert!(looked.not_before <= clock.now() && clock.now() < looked.not_after && !looked.is_authority);
+    assert!(look(authority.pem()).unwrap().is_authority);
+    assert_eq!(look("no certificate"), None);
+}

@@ -7,6 +7,7 @@ mod choose;
 mod doubt;
 mod elements;
 mod family;
+mod figures;
 mod flows;
 mod health;
 mod kernel;
@@ -28,6 +29,7 @@ use kedge_netlink::nft::Batch;
 use kedge_netlink::{NetlinkError, Socket};
 
 use self::doubt::Doubt;
+pub use self::figures::{Counts, Figures};
 use self::health::Healths;
 use self::notice::{Noted, Notice};
 pub use self::proxy::ProxyError;
@@ -49,6 +51,11 @@ pub struct Settings {
 
 /// Carries Services until the task is ended. What cannot be done is tried again, ever more slowly.
 pub async fn run(settings: Settings, world: World, clock: Clock) {
+    run_counted(settings, world, clock, Figures::default()).await;
+}
+
+/// The same, counted for whoever shows it.
+pub async fn run_counted(settings: Settings, world: World, clock: Clock, figures: Figures) {
     let notice = Arc::new(Notice::new(&settings.node));
     world.watch::<Service>().watch::<Slice>().watch::<Node>();
     world.listen(&notice);
@@ -73,6 +80,7 @@ pub async fn run(settings: Settings, world: World, clock: Clock) {
     if let Ok(everybody) = proxy.everybody() {
         everybody.iter().for_each(|key| healths.set(key, proxy.health(key)));
     }
+    figures.carries(proxy.count());
     pause = FIRST_PAUSE;
     let mut is_torn = false;
     loop {
@@ -83,8 +91,12 @@ pub async fn run(settings: Settings, world: World, clock: Clock) {
                 () = doubt.arises(&clock) => Noted::default(),
             },
         };
+        let begun = clock.now();
         let Some((back, keys, done)) = blocking(move || turn(proxy, noted, is_torn)).await else { return };
         proxy = back;
+        let took = clock.now().duration_since(begun).try_into().unwrap_or_default();
+        figures.turned(took, done.is_err());
+        figures.carries(proxy.count());
         keys.iter().for_each(|key| healths.set(key, proxy.health(key)));
         match done {
             Ok(()) => (is_torn, pause) = (false, FIRST_PAUSE),

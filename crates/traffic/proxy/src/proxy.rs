@@ -64,6 +64,11 @@ impl Proxy {
         Ok((proxy, begun))
     }
 
+    /// How many Services are carried.
+    pub(crate) fn count(&self) -> usize {
+        self.table.len()
+    }
+
     /// All Services, those of now and those of before.
     pub(crate) fn everybody(&self) -> Result<BTreeSet<Key>, ProxyError> {
         let now = self.world.cache::<Service>()?.all();

@@ -38,6 +38,10 @@ impl Table {
         self.services.get(key)
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.services.len()
+    }
+
     pub(crate) fn services(&self) -> impl Iterator<Item = (&Key, &Wanted)> {
         self.services.iter()
     }
@@ -69,7 +73,7 @@ impl Table {
                 entries(&wanted, |place, value| step.changes.enter(place, value));
                 step.chains.extend(chains(&wanted));
                 self.take_in(&wanted, |place| step.changes.enter(place, Value::None));
-                self.services.insert(key, wanted);
+                self.services.insert(key, wanted.kept());
             }
         }
         step
@@ -88,7 +92,7 @@ impl Table {
             wanted.pools = pools;
             if !wanted.is_nothing() {
                 self.take_in(&wanted, drop);
-                self.services.insert(key, wanted);
+                self.services.insert(key, wanted.kept());
             }
         }
     }

@@ -83,6 +83,18 @@ impl Mounts {
         volume: &Volume,
         group: Option<Group>,
     ) -> Result<PathBuf, MountError> {
+        self.prepare_unless(&AtomicBool::new(false), pod, name, volume, group)
+    }
+
+    /// The same, except that waiting for another machine ends once nobody wants the volume any more.
+    pub fn prepare_unless(
+        &self,
+        given_up: &AtomicBool,
+        pod: &str,
+        name: &str,
+        volume: &Volume,
+        group: Option<Group>,
+    ) -> Result<PathBuf, MountError> {
         match volume {
             Volume::Host { path, kind } => host::prepare(path, *kind),
             Volume::Local { path, make } => {
@@ -119,7 +131,7 @@ impl Mounts {
                 let place = self.place(pod, "nfs", name)?;
                 if !table::is_mounted(&place)? {
                     fs::create_dir_all(&place).map_err(MountError::io("make", &place))?;
-                    nfs::mount(nfs, &place)?;
+                    nfs::mount(nfs, &place, given_up)?;
                 }
                 Ok(place)
             }

@@ -1,40 +1,63 @@
-//! Folders of another machine. The kernel wants more than a name of it, so the machine's own `mount` is asked to do it.
+//! Folders of another machine. The kernel wants more than a name of it, so the machine's own `mount` is asked to do it, by way of the
+//! helper that knows NFS where there is one. A server that does not answer holds up nobody but the pod that wants it.
 
 use std::io::Read;
+use std::net::ToSocketAddrs;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::mounts::MountError;
 use crate::volume::Nfs;
 
 /// How often is looked whether it is done, and how often at most: a server that doesn't answer is not waited for for ever.
 const LOOK: Duration = Duration::from_millis(20);
-const LOOKS: usize = 5000;
+const LOOKS: usize = 1500;
 /// Where `mount` looks for what knows a file system.
 const PLACES: [&str; 4] = ["/sbin", "/usr/sbin", "/bin", "/usr/bin"];
 const HELPER: &str = "mount.nfs";
+const PORT: u16 = 2049;
+/// What `mount` says of a kernel that does not know a file system.
+const UNKNOWN: &str = "unknown filesystem type";
 
-pub(crate) fn mount(nfs: &Nfs, target: &Path) -> Result<(), MountError> {
-    let arguments = arguments(nfs, target);
-    let failed = |output: String| MountError::Command { arguments: arguments.join(" "), output };
-    if !PLACES.iter().any(|folder| Path::new(folder).join(HELPER).exists()) {
-        return Err(failed(format!("there is no {HELPER} on this machine (Debian's package nfs-common)")));
-    }
-    let begun = Command::new("mount")
-        .args(&arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn();
-    let mut child = begun.map_err(|error| failed(error.to_string()))?;
-    let ended = match wait(&mut child) {
+/// `given_up` turns true when nobody wants the folder any more.
+pub(crate) fn mount(nfs: &Nfs, target: &Path, given_up: &AtomicBool) -> Result<(), MountError> {
+    let source = source(nfs);
+    let has_helper = PLACES.iter().any(|folder| Path::new(folder).join(HELPER).exists());
+    let arguments = match has_helper {
+        true => by_helper(nfs, &source, target),
+        false => by_kernel(nfs, &source, target, || address(&nfs.server)),
+    };
+    let mut command = Command::new("mount");
+    command.args(&arguments);
+    run(command, given_up).map_err(|output| {
+        let hint = match !has_helper && output.contains(UNKNOWN) {
+            true => format!(" (there is no {HELPER} on this machine, Debian's package nfs-common)"),
+            false => String::new(),
+        };
+        MountError::Command { arguments: arguments.join(" "), output: format!("{output}{hint}") }
+    })
+}
+
+/// Runs it to its end, or says why there was none.
+fn run(mut command: Command, given_up: &AtomicBool) -> Result<(), String> {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    // A group of its own: who is ended takes his helpers along.
+    let mut child = command.process_group(0).spawn().map_err(|error| error.to_string())?;
+    let ended = match wait(&mut child, given_up) {
         Ok(Some(ended)) => ended,
         Ok(None) => {
-            let _killed = child.kill().and_then(|()| child.wait());
-            return Err(failed("the server does not answer".to_owned()));
+            if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+                let _killed = kill_process_group(group, Signal::KILL);
+            }
+            let _ended = child.wait();
+            return Err("the server does not answer".to_owned());
         }
-        Err(error) => return Err(failed(error.to_string())),
+        Err(error) => return Err(error.to_string()),
     };
     if ended.success() {
         return Ok(());
@@ -43,56 +66,156 @@ pub(crate) fn mount(nfs: &Nfs, target: &Path) -> Result<(), MountError> {
     if let Some(errors) = &mut child.stderr {
         let _read = errors.read_to_string(&mut told);
     }
-    Err(failed(format!("{ended}: {}", told.trim())))
+    Err(format!("{ended}: {}", told.trim()))
 }
 
-/// None if it takes too long.
-fn wait(child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
+/// None if it takes too long, or if nobody wants it any more.
+fn wait(child: &mut Child, given_up: &AtomicBool) -> std::io::Result<Option<ExitStatus>> {
     for _ in 0..LOOKS {
         if let Some(ended) = child.try_wait()? {
             return Ok(Some(ended));
+        }
+        if given_up.load(Ordering::Relaxed) {
+            break;
         }
         std::thread::sleep(LOOK);
     }
     Ok(None)
 }
 
-fn arguments(nfs: &Nfs, target: &Path) -> Vec<String> {
-    let server = match nfs.server.contains(':') {
-        true => format!("[{}]", nfs.server),
-        false => nfs.server.clone(),
-    };
+fn source(nfs: &Nfs) -> String {
+    match nfs.server.contains(':') {
+        true => format!("[{}]:{}", nfs.server, nfs.path),
+        false => format!("{}:{}", nfs.server, nfs.path),
+    }
+}
+
+fn options(nfs: &Nfs) -> Vec<String> {
     let mut options = nfs.options.clone();
     if nfs.read_only && !options.iter().any(|option| option == "ro") {
         options.push("ro".to_owned());
     }
-    let mut arguments = vec!["-t".to_owned(), "nfs".to_owned()];
+    options
+}
+
+fn by_helper(nfs: &Nfs, source: &str, target: &Path) -> Vec<String> {
+    line(&["-t", "nfs"], &options(nfs), source, target)
+}
+
+/// The kernel has to be told what the helper would have found out: where the server is, and which version is spoken.
+fn by_kernel(
+    nfs: &Nfs,
+    source: &str,
+    target: &Path,
+    address: impl FnOnce() -> Option<String>,
+) -> Vec<String> {
+    let mut options = options(nfs);
+    let says = |options: &[String], names: &[&str]| {
+        let named = |option: &String| names.iter().any(|name| option.split('=').next() == Some(*name));
+        options.iter().any(named)
+    };
+    if !says(&options, &["vers", "nfsvers", "v4.0", "v4.1", "v4.2"]) {
+        options.push("vers=4.2".to_owned());
+    }
+    if !says(&options, &["addr"]) {
+        options.extend(address().map(|address| format!("addr={address}")));
+    }
+    line(&["-i", "-t", "nfs"], &options, source, target)
+}
+
+fn line(first: &[&str], options: &[String], source: &str, target: &Path) -> Vec<String> {
+    let mut arguments: Vec<String> = first.iter().map(|word| (*word).to_owned()).collect();
     if !options.is_empty() {
         arguments.extend(["-o".to_owned(), options.join(",")]);
     }
-    arguments.extend([format!("{server}:{}", nfs.path), target.display().to_string()]);
+    arguments.extend([source.to_owned(), target.display().to_string()]);
     arguments
+}
+
+/// Where the server is, as far as this machine knows.
+fn address(server: &str) -> Option<String> {
+    let found = (server, PORT).to_socket_addrs().ok()?.next()?;
+    Some(found.ip().to_string())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
-    #[test]
-    fn a_server_is_named_as_mount_wants_it() {
-        let nfs = |server: &str, read_only, options: &[&str]| Nfs {
+    fn nfs(server: &str, read_only: bool, options: &[&str]) -> Nfs {
+        Nfs {
             server: server.to_owned(),
             path: "/x".to_owned(),
             read_only,
             options: options.iter().map(|option| (*option).to_owned()).collect(),
-        };
-        for (wanted, line) in [
-            (nfs("192.0.2.1", false, &[]), "-t nfs 192.0.2.1:/x /t"),
-            (nfs("2001:db8::1", true, &[]), "-t nfs -o ro [2001:db8::1]:/x /t"),
-            (nfs("files", true, &["ro", "hard"]), "-t nfs -o ro,hard files:/x /t"),
-            (nfs("files", true, &["vers=4.1"]), "-t nfs -o vers=4.1,ro files:/x /t"),
+        }
+    }
+
+    #[test]
+    fn a_server_is_named_as_mount_wants_it() {
+        for (wanted, helper, kernel) in [
+            (
+                nfs("192.0.2.1", false, &[]),
+                "-t nfs 192.0.2.1:/x /t",
+                "-i -t nfs -o vers=4.2,addr=192.0.2.1 192.0.2.1:/x /t",
+            ),
+            (
+                nfs("2001:db8::1", true, &[]),
+                "-t nfs -o ro [2001:db8::1]:/x /t",
+                "-i -t nfs -o ro,vers=4.2,addr=2001:db8::1 [2001:db8::1]:/x /t",
+            ),
+            (
+                nfs("192.0.2.1", true, &["ro", "hard", "nfsvers=3"]),
+                "-t nfs -o ro,hard,nfsvers=3 192.0.2.1:/x /t",
+                "-i -t nfs -o ro,hard,nfsvers=3,addr=192.0.2.1 192.0.2.1:/x /t",
+            ),
+            (
+                nfs("192.0.2.1", true, &["vers=4.1", "addr=192.0.2.9"]),
+                "-t nfs -o vers=4.1,addr=192.0.2.9,ro 192.0.2.1:/x /t",
+                "-i -t nfs -o vers=4.1,addr=192.0.2.9,ro 192.0.2.1:/x /t",
+            ),
         ] {
-            assert_eq!(arguments(&wanted, Path::new("/t")).join(" "), line);
+            let (source, target) = (source(&wanted), Path::new("/t"));
+            assert_eq!(by_helper(&wanted, &source, target).join(" "), helper);
+            let found = by_kernel(&wanted, &source, target, || address(&wanted.server));
+            assert_eq!(found.join(" "), kernel);
+        }
+    }
+
+    #[test]
+    fn what_fails_says_why() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo no such server >&2; exit 32"]);
+        let told = run(command, &AtomicBool::new(false)).unwrap_err();
+        assert_eq!(told, "exit status: 32: no such server");
+    }
+
+    #[test]
+    fn whoever_is_not_wanted_any_more_is_ended_with_his_helpers() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pid");
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 600 & echo $! > \"$0.new\"; mv \"$0.new\" \"$0\"; wait"]).arg(&file);
+        let given_up = AtomicBool::new(false);
+        let begun = Instant::now();
+        let helper = std::thread::scope(|scope| {
+            let ended = scope.spawn(|| run(command, &given_up));
+            while !file.exists() && begun.elapsed() < Duration::from_secs(20) {
+                std::thread::sleep(LOOK);
+            }
+            given_up.store(true, Ordering::Relaxed);
+            assert!(ended.join().unwrap().is_err());
+            std::fs::read_to_string(&file).unwrap().trim().to_owned()
+        });
+        let is_there = || {
+            let state = std::fs::read_to_string(format!("/proc/{helper}/stat")).unwrap_or_default();
+            !state.is_empty() && !state.contains(") Z ")
+        };
+        while is_there() {
+            assert!(begun.elapsed() < Duration::from_secs(20), "its helper still runs");
+            std::thread::sleep(LOOK);
         }
     }
 }

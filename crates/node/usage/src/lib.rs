@@ -6,6 +6,7 @@ mod group;
 mod kernel;
 mod layout;
 mod limits;
+mod pressure;
 mod rates;
 mod sample;
 
@@ -15,5 +16,6 @@ pub use group::Groups;
 pub use kernel::{Counts, Interface, Memory, Traffic, boot, counts, interfaces, memory, shares_network_with};
 pub use layout::{Layout, Version};
 pub use limits::{Cpu, Limits};
+pub use pressure::{Pressure, Pressures, Stall, pressures};
 pub use rates::{Rate, Rates};
 pub use sample::{CpuUse, MemoryUse, Sample};

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::pressure::{self, Pressures};
+
 /// The kernel counts a program's time in hundredths of a second.
 const TICK: u64 = 10_000_000;
 const MICROSECOND: u64 = 1000;
@@ -16,6 +18,8 @@ pub struct Sample {
     pub memory: Option<MemoryUse>,
     /// How many threads there are.
     pub threads: Option<u64>,
+    /// Counted only by cgroups of version 2.
+    pub pressures: Pressures,
 }
 
 /// Since the cgroup was made; times are nanoseconds.
@@ -83,6 +87,7 @@ pub(crate) fn v1(folder: impl Fn(&str) -> Option<PathBuf>) -> Option<Sample> {
             })
         }),
         threads: folder("pids").and_then(|folder| number(&folder, "pids.current")),
+        pressures: Pressures::default(),
     };
     (sample != Sample::default()).then_some(sample)
 }
@@ -123,6 +128,7 @@ pub(crate) fn v2(folder: &Path) -> Option<Sample> {
             }
         }),
         threads: number(folder, "pids.current"),
+        pressures: pressure::of_group(folder),
     };
     (sample != Sample::default()).then_some(sample)
 }

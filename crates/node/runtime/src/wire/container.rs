@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{
-    ImageSpec, Int64Value, NamespaceOption, PodSandboxConfig, SeLinuxOption, SecurityProfile,
+    IdMapping, ImageSpec, Int64Value, NamespaceOption, PodSandboxConfig, SeLinuxOption, SecurityProfile,
     SupplementalGroupsPolicy,
 };
 
@@ -27,6 +27,10 @@ pub struct Mount {
     pub selinux_relabel: bool,
     #[prost(enumeration = "MountPropagation", tag = "5")]
     pub propagation: i32,
+    #[prost(message, repeated, tag = "6")]
+    pub uid_mappings: Vec<IdMapping>,
+    #[prost(message, repeated, tag = "7")]
+    pub gid_mappings: Vec<IdMapping>,
     #[prost(bool, tag = "8")]
     pub recursive_read_only: bool,
     /// What is mounted in place of a path of the node.
@@ -315,6 +319,25 @@ pub struct ContainerStatus {
     pub mounts: Vec<Mount>,
     #[prost(string, tag = "15")]
     pub log_path: String,
+    /// Newer runtimes tell who it began as.
+    #[prost(message, optional, tag = "18")]
+    pub user: Option<ContainerUser>,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct ContainerUser {
+    #[prost(message, optional, tag = "1")]
+    pub linux: Option<LinuxContainerUser>,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct LinuxContainerUser {
+    #[prost(int64, tag = "1")]
+    pub uid: i64,
+    #[prost(int64, tag = "2")]
+    pub gid: i64,
+    #[prost(int64, repeated, tag = "3")]
+    pub supplemental_groups: Vec<i64>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]

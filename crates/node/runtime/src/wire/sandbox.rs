@@ -47,6 +47,27 @@ pub enum NamespaceMode {
     Target = 3,
 }
 
+/// Which of the node's users stand for those of a pod.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct IdMapping {
+    #[prost(uint32, tag = "1")]
+    pub host_id: u32,
+    #[prost(uint32, tag = "2")]
+    pub container_id: u32,
+    #[prost(uint32, tag = "3")]
+    pub length: u32,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct UserNamespace {
+    #[prost(enumeration = "NamespaceMode", tag = "1")]
+    pub mode: i32,
+    #[prost(message, repeated, tag = "2")]
+    pub uids: Vec<IdMapping>,
+    #[prost(message, repeated, tag = "3")]
+    pub gids: Vec<IdMapping>,
+}
+
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct NamespaceOption {
     #[prost(enumeration = "NamespaceMode", tag = "1")]
@@ -57,6 +78,9 @@ pub struct NamespaceOption {
     pub ipc: i32,
     #[prost(string, tag = "4")]
     pub target_id: String,
+    /// None for the node's own users, which is all that older runtimes know.
+    #[prost(message, optional, tag = "5")]
+    pub userns_options: Option<UserNamespace>,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]

@@ -61,6 +61,7 @@ fn both_versions_tell_the_same() {
             killed: 1,
         }),
         threads: Some(5),
+        pressures: Pressures::default(),
     };
     assert_eq!(v1(|_| Some(one.path().to_owned())), Some(expected.clone()));
     assert_eq!(v2(two.path()), Some(expected));

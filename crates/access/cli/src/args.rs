@@ -7,7 +7,7 @@ mod parse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use futures::future::BoxFuture;
+use futures::future::LocalBoxFuture;
 
 pub(crate) use self::flags::*;
 pub(crate) use self::parse::{is_global, nearest, parse};
@@ -15,7 +15,7 @@ use crate::error::CliError;
 use crate::session::Session;
 
 /// Does what was typed.
-pub(crate) type Run = for<'a> fn(&'a Session<'a>, &'a Typed) -> BoxFuture<'a, Result<(), CliError>>;
+pub(crate) type Run = for<'a> fn(&'a Session<'a>, &'a Typed) -> LocalBoxFuture<'a, Result<(), CliError>>;
 
 /// A verb, or a word under which there are several.
 pub(crate) struct Command {
@@ -125,6 +125,7 @@ pub(crate) enum Parsed {
 /// A command as it was typed.
 pub(crate) struct Typed {
     pub(crate) run: Run,
+    command: &'static Command,
     /// `["rollout", "status"]`
     pub(crate) path: Vec<&'static str>,
     /// What is no flag.
@@ -151,6 +152,12 @@ impl Typed {
     /// The last value given.
     pub(crate) fn text(&self, long: &str) -> Option<&str> {
         self.all(long).last().map(String::as_str)
+    }
+
+    /// The value of a flag that every command has, unless the command means something else by it.
+    pub(crate) fn global(&self, long: &str) -> Option<&str> {
+        let own = self.command.flags.iter().copied().flatten().any(|flag| flag.long == long);
+        self.text(long).filter(|_| !own)
     }
 
     /// Every value given, in order.

@@ -7,7 +7,7 @@ mod autoscaler;
 mod batch;
 mod config;
 mod containers;
-mod events;
+pub(crate) mod events;
 mod generic;
 mod ingress;
 mod namespace;
@@ -25,6 +25,7 @@ mod tests;
 mod volumes;
 mod workloads;
 
+pub(crate) use ingress::services_of;
 use page::Page;
 use serde_json::Value;
 use shown::{Now, entries, pairs, plain, text};

@@ -2,15 +2,20 @@
 //! API and is dynamic: kinds are known from discovery alone, so that custom ones are no exception. Knows no server from the inside.
 
 mod args;
+mod change;
 mod client;
+mod describe;
 mod error;
 mod help;
 mod input;
 mod mapping;
+mod merge;
 mod print;
+mod progress;
 mod screen;
 mod select;
 mod session;
+mod stream;
 mod verbs;
 
 use std::ffi::OsString;

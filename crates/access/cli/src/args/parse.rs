@@ -191,6 +191,7 @@ impl Reading<'_> {
         match self.command.run {
             Some(run) if !help => Ok(Parsed::Run(Typed {
                 run,
+                command: self.command,
                 path: self.path,
                 words: self.words,
                 dash: self.dash,

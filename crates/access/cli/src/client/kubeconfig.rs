@@ -13,7 +13,7 @@ use crate::error::CliError;
 
 /// The files that count, first wins. Those of the list need not all exist.
 pub(crate) fn files(typed: &Typed, setting: &Setting) -> Vec<PathBuf> {
-    if let Some(named) = typed.text("kubeconfig").filter(|path| !path.is_empty()) {
+    if let Some(named) = typed.global("kubeconfig").filter(|path| !path.is_empty()) {
         return vec![PathBuf::from(named)];
     }
     if let Some(list) = std::env::var_os("KUBECONFIG").filter(|list| !list.is_empty()) {
@@ -48,7 +48,7 @@ pub(crate) fn merged(typed: &Typed, setting: &Setting) -> Result<Option<Kubeconf
 /// The namespace of the context, without connecting.
 pub(crate) fn namespace(typed: &Typed, setting: &Setting) -> Result<Option<String>, CliError> {
     let Some(config) = merged(typed, setting)? else { return Ok(None) };
-    let current = typed.text("context").map(str::to_owned).or(config.current_context);
+    let current = typed.global("context").map(str::to_owned).or(config.current_context);
     let named = config.contexts.into_iter().find(|context| Some(&context.name) == current.as_ref());
     Ok(named.and_then(|context| context.context).and_then(|context| context.namespace))
 }
@@ -58,14 +58,14 @@ pub(crate) async fn config(typed: &Typed, setting: &Setting) -> Result<Config, C
     let mut config = match merged(typed, setting)? {
         Some(kubeconfig) => {
             let options = KubeConfigOptions {
-                context: typed.text("context").map(str::to_owned),
-                cluster: typed.text("cluster").map(str::to_owned),
-                user: typed.text("user").map(str::to_owned),
+                context: typed.global("context").map(str::to_owned),
+                cluster: typed.global("cluster").map(str::to_owned),
+                user: typed.global("user").map(str::to_owned),
             };
             let made = Config::from_custom_kubeconfig(kubeconfig, &options).await;
             made.map_err(|error| CliError::Kubeconfig { message: causes(&error) })?
         }
-        None => match typed.text("server") {
+        None => match typed.global("server") {
             Some(server) => Config::new(uri(server)?),
             None => Config::incluster().map_err(|_| missing(typed, setting))?,
         },
@@ -75,8 +75,8 @@ pub(crate) async fn config(typed: &Typed, setting: &Setting) -> Result<Config, C
 }
 
 fn overrule(config: &mut Config, typed: &Typed) -> Result<(), CliError> {
-    let text = |flag: &str| typed.text(flag).map(str::to_owned);
-    if let Some(server) = typed.text("server") {
+    let text = |flag: &str| typed.global(flag).map(str::to_owned);
+    if let Some(server) = typed.global("server") {
         config.cluster_url = uri(server)?;
     }
     if let Some(namespace) = text("namespace") {

@@ -58,26 +58,29 @@ impl Rule<'_> {
 fn rules(rules: &Value) -> Vec<Rule<'_>> {
     let mut all: Vec<Rule<'_>> = Vec::new();
     for rule in items(rules) {
-        let list = |field: &str| -> Vec<&str> { items(&rule[field]).iter().map(text).collect() };
-        let (verbs, mut names) = (list("verbs"), list("resourceNames"));
+        let (verbs, mut names) = (list(rule, "verbs"), list(rule, "resourceNames"));
         if names.is_empty() {
             names.push("");
         }
-        for group in list("apiGroups") {
-            for resource in list("resources") {
+        for group in list(rule, "apiGroups") {
+            for resource in list(rule, "resources") {
                 for name in &names {
-                    let part = Rule { group, resource, resource_name: name, ..Rule::default() };
+                    let part = Rule { group, resource, resource_name: *name, ..Rule::default() };
                     allow(&mut all, part, &verbs);
                 }
             }
         }
-        for url in list("nonResourceURLs") {
+        for url in list(rule, "nonResourceURLs") {
             // Paths stay apart, one row for each verb.
             all.extend(verbs.iter().map(|verb| Rule { verbs: vec![*verb], url, ..Rule::default() }));
         }
     }
     all.sort_by_cached_key(Rule::order);
     all
+}
+
+fn list<'r>(rule: &'r Value, field: &str) -> Vec<&'r str> {
+    items(&rule[field]).iter().map(text).collect()
 }
 
 fn allow<'r>(all: &mut Vec<Rule<'r>>, part: Rule<'r>, verbs: &[&'r str]) {
@@ -94,7 +97,7 @@ fn allow<'r>(all: &mut Vec<Rule<'r>>, part: Rule<'r>, verbs: &[&'r str]) {
     };
     for verb in verbs {
         if !all[place].verbs.contains(verb) {
-            all[place].verbs.push(verb);
+            all[place].verbs.push(*verb);
         }
     }
 }

@@ -14,15 +14,15 @@ pub(super) struct Told<'p> {
     pub(super) now: &'p Now,
 }
 
-/// `indent` is what a template's lines stand to the right.
+/// A template's stand a little further to the right.
 pub(super) fn describe(page: &mut Page, label: &str, containers: &Value, told: &Told<'_>, in_template: bool) {
-    let (head, name_level, indent) = if in_template { (1, 1, " ") } else { (0, 1, "") };
+    let (head, indent) = if in_template { (1, " ") } else { (0, "") };
     let none = if is_there(containers) { "" } else { " <none>" };
     page.line(head, format_args!("{label}:{none}"));
     for container in items(containers) {
         let name = text(&container["name"]);
         let status = items(told.statuses).iter().find(|status| status["name"] == name);
-        page.line(name_level, format_args!("{indent}{name}:"));
+        page.line(1, format_args!("{indent}{name}:"));
         basics(page, container, status);
         words(page, "Command", &container["command"]);
         words(page, "Args", &container["args"]);

@@ -43,7 +43,7 @@ pub(crate) fn parse(time: &Value) -> Option<Timestamp> {
 }
 
 /// Text, or nothing.
-pub(super) fn text(value: &Value) -> &str {
+pub(crate) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
@@ -56,7 +56,7 @@ pub(super) fn truth(value: &Value) -> bool {
     value.as_bool().unwrap_or_default()
 }
 
-pub(super) fn items(value: &Value) -> &[Value] {
+pub(crate) fn items(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
@@ -115,12 +115,12 @@ pub(super) fn labels(map: &Value) -> String {
 }
 
 /// `a=1`, sorted.
-pub(super) fn pairs(map: &Value) -> impl Iterator<Item = String> {
+pub(crate) fn pairs(map: &Value) -> impl Iterator<Item = String> {
     entries(map).map(|(key, value)| format!("{key}={}", plain(value)))
 }
 
 /// A label selector as it is typed: `a=1,b in (x,y),!c`.
-pub(super) fn selector(selector: &Value) -> String {
+pub(crate) fn selector(selector: &Value) -> String {
     let mut parts: Vec<(&str, String)> = entries(&selector["matchLabels"])
         .map(|(key, value)| (key, format!("{key}={}", plain(value))))
         .collect();

@@ -56,21 +56,22 @@ fn status(status: &Value) -> String {
 }
 
 fn subject(page: &mut Page, subject: &X509Name<'_>) {
-    let all = |found: &mut dyn Iterator<Item = &AttributeTypeAndValue<'_>>| -> Vec<String> {
-        found.filter_map(|one| one.as_str().ok()).map(str::to_owned).collect()
-    };
     page.head(0, "Subject");
-    page.line(0, format_args!("\tCommon Name:\t{}", all(&mut subject.iter_common_name()).join("")));
-    page.line(0, format_args!("\tSerial Number:\t{}", all(&mut subject.iter_by_oid(&OID_X509_SERIALNUMBER)).join("")));
+    page.line(0, format_args!("\tCommon Name:\t{}", all(subject.iter_common_name()).join("")));
+    page.line(0, format_args!("\tSerial Number:\t{}", all(subject.iter_by_oid(&OID_X509_SERIALNUMBER)).join("")));
     for (label, values) in [
-        ("Organization", all(&mut subject.iter_organization())),
-        ("Organizational Unit", all(&mut subject.iter_organizational_unit())),
-        ("Country", all(&mut subject.iter_country())),
-        ("Locality", all(&mut subject.iter_locality())),
-        ("Province", all(&mut subject.iter_state_or_province())),
+        ("Organization", all(subject.iter_organization())),
+        ("Organizational Unit", all(subject.iter_organizational_unit())),
+        ("Country", all(subject.iter_country())),
+        ("Locality", all(subject.iter_locality())),
+        ("Province", all(subject.iter_state_or_province())),
     ] {
         list(page, label, &values);
     }
+}
+
+fn all<'n, 'a: 'n>(found: impl Iterator<Item = &'n AttributeTypeAndValue<'a>>) -> Vec<String> {
+    found.filter_map(|one| one.as_str().ok()).map(str::to_owned).collect()
 }
 
 fn alternatives(page: &mut Page, request: &X509CertificationRequest<'_>) {

@@ -1,0 +1,148 @@
+//! `create`: objects from manifests, or from a few flags by one of the generators below it.
+
+mod access;
+mod secrets;
+mod traffic;
+mod workloads;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::args::{Command, FILES, Flag, OUTPUT, Part, SELECT, Typed, WRITE, value};
+use crate::client::with_all;
+use crate::error::CliError;
+use crate::input;
+use crate::print::Output;
+use crate::select;
+use crate::session::{DryRun, Session};
+
+const MANAGER: &str = "kubectl-create";
+/// Where `apply` keeps what was applied last.
+pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+const FLAGS: &[Flag] = &[value("raw", "PATH", "Send the file to this path of the API as it is")];
+
+pub(crate) static COMMAND: Command = Command {
+    name: "create",
+    about: "Create objects from manifests or flags",
+    usage: "-f FILE",
+    examples: &[
+        "create -f web.yaml",
+        "create deployment web --image=registry.k8s.io/pause:3.10 --replicas=2",
+        "create configmap settings --from-literal=colour=blue",
+        "create namespace shop --dry-run=client -o yaml",
+    ],
+    flags: &[FLAGS, FILES, OUTPUT, WRITE, SELECT],
+    children: &[
+        &access::CLUSTER_ROLE,
+        &access::CLUSTER_ROLE_BINDING,
+        &secrets::CONFIG_MAP,
+        &workloads::CRON_JOB,
+        &workloads::DEPLOYMENT,
+        &traffic::INGRESS,
+        &workloads::JOB,
+        &access::NAMESPACE,
+        &workloads::DISRUPTION_BUDGET,
+        &workloads::PRIORITY_CLASS,
+        &access::QUOTA,
+        &access::ROLE,
+        &access::ROLE_BINDING,
+        &secrets::SECRET,
+        &traffic::SERVICE,
+        &access::SERVICE_ACCOUNT,
+        &access::TOKEN,
+    ],
+    part: Part::Change,
+    run: Some(|session, typed| Box::pin(run(session, typed))),
+    ..Command::EMPTY
+};
+
+async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
+    if !typed.given("filename") {
+        return Err(CliError::Usage {
+            message: match typed.words.first() {
+                Some(word) => format!("unknown command {word:?}: neither a generator nor -f FILE"),
+                None => "must specify one of -f and a generator such as deployment".to_owned(),
+            },
+            help: Some(format!("{} create --help", session.program)),
+        });
+    }
+    if let Some(path) = typed.text("raw") {
+        let [file] = typed.all("filename") else {
+            return Err(CliError::usage("--raw can only use a single local file or stdin"));
+        };
+        let text = if file == "-" { input::standard_input()? } else { input::file(file.as_ref())? };
+        let answer = session.api().await?.raw(Method::POST, path, text.into()).await?;
+        return session.screen.bytes(&answer);
+    }
+    let output = Output::of(typed)?;
+    let mut errors = Vec::new();
+    for manifest in input::manifests(typed)? {
+        if let Err(error) = one(session, typed, &output, manifest, MANAGER, "created").await {
+            errors.push(error);
+        }
+    }
+    if errors.is_empty() { Ok(()) } else { Err(CliError::Several(errors)) }
+}
+
+/// What a generator made, under the first word as its name.
+async fn generated(session: &Session<'_>, typed: &Typed, object: Value) -> Result<(), CliError> {
+    one(session, typed, &Output::of(typed)?, object, MANAGER, "created").await.map(drop)
+}
+
+/// Creates one object and says so.
+pub(crate) async fn one(
+    session: &Session<'_>,
+    typed: &Typed,
+    output: &Output,
+    mut object: Value,
+    manager: &str,
+    done: &str,
+) -> Result<Value, CliError> {
+    let (resource, namespace, _) = select::placed(session, &object).await?;
+    if resource.namespaced && (typed.given("filename") || typed.given("namespace")) {
+        object["metadata"]["namespace"] = namespace.clone().into();
+    }
+    if typed.is("save-config") {
+        remember(&mut object);
+    }
+    let made = match session.dry_run()? {
+        DryRun::Client => object,
+        DryRun::None | DryRun::Server => {
+            let path = with_all(&resource.collection(Some(&namespace)), &session.writing(manager)?);
+            session.api().await?.post(&path, &object).await?
+        }
+    };
+    output.done(session, resource, &made, done)?;
+    Ok(made)
+}
+
+/// Keeps the object as the user said it in its annotation.
+pub(crate) fn remember(object: &mut Value) {
+    let mut said = object.clone();
+    if let Some(annotations) = said["metadata"]["annotations"].as_object_mut() {
+        annotations.remove(LAST_APPLIED);
+    }
+    if said["metadata"]["annotations"].is_null() {
+        said["metadata"]["annotations"] = json!({});
+    }
+    crate::change::object_at(&mut object["metadata"], "annotations")[LAST_APPLIED] = format!("{said}\n").into();
+}
+
+/// The first word, which names what is created.
+fn name(typed: &Typed) -> Result<&str, CliError> {
+    match &typed.words[..] {
+        [name, ..] => Ok(name),
+        [] => Err(CliError::Usage {
+            message: "exactly one NAME is required, got 0".to_owned(),
+            help: Some(format!("{} --help", typed.path.join(" "))),
+        }),
+    }
+}
+
+fn required<'t>(typed: &'t Typed, flag: &str) -> Result<&'t str, CliError> {
+    typed
+        .text(flag)
+        .filter(|text| !text.is_empty())
+        .ok_or_else(|| CliError::usage(format!("required flag(s) {flag:?} not set")))
+}

@@ -1,0 +1,209 @@
+//! `delete`: by manifest, name, label or all of a kind; waits until what was deleted is gone.
+
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::args::{ALL, Command, EVERYWHERE, FILES, Flag, Part, SELECT, TIMEOUT, Typed, optional, switch, value};
+use crate::error::CliError;
+use crate::input;
+use crate::progress::Progress;
+use crate::select::{self, Found};
+use crate::session::{DryRun, Session};
+
+const FLAGS: &[Flag] = &[
+    optional("cascade", "background", "What becomes of what it owns: background, foreground or orphan"),
+    value("grace-period", "SECONDS", "How long it may take to end"),
+    switch("force", "Don't wait for the node; with --grace-period=0"),
+    switch("now", "Give it one second"),
+    switch("wait", "Wait until it is gone [default: true]"),
+    switch("ignore-not-found", "Say nothing if it isn't there"),
+    optional("dry-run", "client", "none, client or server"),
+    value("output", "FORMAT", "name").or('o'),
+    value("raw", "PATH", "Send a DELETE to this path of the API"),
+    switch("interactive", "Ask first").or('i'),
+];
+
+pub(crate) static COMMAND: Command = Command {
+    name: "delete",
+    about: "Delete objects and wait until they are gone",
+    usage: "(-f FILE | KIND (NAME… | -l SELECTOR | --all) | KIND/NAME…)",
+    examples: &["delete -f web.yaml", "delete pod web --now", "delete pods,services -l app=web", "delete jobs --all"],
+    flags: &[FLAGS, FILES, SELECT, ALL, EVERYWHERE, TIMEOUT],
+    part: Part::Change,
+    run: Some(|session, typed| Box::pin(run(session, typed))),
+    ..Command::EMPTY
+};
+
+async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
+    if let Some(path) = typed.text("raw") {
+        let answer = session.api().await?.raw(Method::DELETE, path, bytes::Bytes::new()).await?;
+        return session.screen.bytes(&answer);
+    }
+    let forced = typed.is("force");
+    if typed.is("now") && typed.given("grace-period") {
+        return Err(CliError::usage("--now and --grace-period cannot be specified together"));
+    }
+    if typed.number("grace-period")? == Some(0) && !forced {
+        // Zero is dangerous and has to be asked for; without --force one second is what is meant.
+        session.screen.warn("Warning: without --force, a grace period of 0 is taken as 1");
+    }
+    if forced {
+        session.screen.warn(
+            "Warning: Immediate deletion does not wait for confirmation that the running resource has been terminated. The resource may \
+             continue to run on the cluster indefinitely.",
+        );
+    }
+    let (found, mut errors) = meant(session, typed).await?;
+    if found.is_empty() && errors.is_empty() {
+        if !typed.is("ignore-not-found") {
+            session.screen.warn("No resources found");
+        }
+        return Ok(());
+    }
+    if typed.is("interactive") && !agreed(session, &found)? {
+        return session.screen.line("deletion is cancelled");
+    }
+    let dry = session.dry_run()?;
+    let mut gone = Vec::new();
+    for one in &found {
+        let path = one.path();
+        let done = match dry {
+            DryRun::Client => Ok(()),
+            DryRun::None | DryRun::Server => quietly(session, typed, &path).await,
+        };
+        match done {
+            Ok(()) => {
+                let verb = if forced { "force deleted" } else { "deleted" };
+                session.screen.line(&match typed.text("output") {
+                    Some("name") => one.told(),
+                    _ => format!("{} {:?} {verb}{}", one.resource.told(), one.name, dry.told()),
+                })?;
+                gone.push(one);
+            }
+            Err(error) if error.is_not_found() && typed.is("ignore-not-found") => {}
+            Err(error) => errors.push(error),
+        }
+    }
+    if typed.is_or("wait", !forced) && dry == DryRun::None {
+        let most = typed.duration("timeout")?.filter(|most| !most.is_zero());
+        for one in gone {
+            until_gone(session, &one.path(), &one.object["metadata"]["uid"], most, &one.told()).await?;
+        }
+    }
+    if errors.is_empty() { Ok(()) } else { Err(CliError::Several(errors)) }
+}
+
+/// What is meant, with errors of those that aren't there.
+async fn meant<'m>(
+    session: &'m Session<'_>,
+    typed: &Typed,
+) -> Result<(Vec<Found<'m>>, Vec<CliError>), CliError> {
+    let mut found = Vec::new();
+    let mut errors = Vec::new();
+    let mut wanted: Vec<(&'m crate::mapping::Resource, String, String)> = Vec::new();
+    let namespace = session.namespace()?;
+    let selected = typed.given("selector") || typed.given("field-selector") || typed.is("all");
+    if typed.given("filename") {
+        for manifest in input::manifests(typed)? {
+            wanted.push(select::placed(session, &manifest).await?);
+        }
+    } else if selected || typed.words.is_empty() {
+        return select::found(session, typed, &typed.words).await.map(|found| (found, errors));
+    } else {
+        for asked in select::asked(session.mapping().await?, &typed.words)? {
+            if asked.names.is_empty() {
+                return Err(CliError::usage("resource(s) were provided, but no name was specified"));
+            }
+            wanted.extend(asked.names.into_iter().map(|name| (asked.resource, namespace.clone(), name)));
+        }
+    }
+    for (resource, namespace, name) in wanted {
+        match session.read(&resource.path(&namespace, &name)).await {
+            Ok(object) => found.push(Found { resource, namespace, name, object }),
+            Err(error) if error.is_not_found() && typed.is("ignore-not-found") => {}
+            Err(error) => errors.push(error),
+        }
+    }
+    Ok((found, errors))
+}
+
+fn agreed(session: &Session<'_>, found: &[Found<'_>]) -> Result<bool, CliError> {
+    session.screen.line("You are about to delete the following resources:")?;
+    for one in found {
+        session.screen.line(&one.told())?;
+    }
+    session.screen.say("Do you want to continue? (y/N): ")?;
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    read.map_err(|source| CliError::Io { what: "read the answer".to_owned(), source })?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// Sends the deletion as the flags say and says nothing.
+pub(crate) async fn quietly(session: &Session<'_>, typed: &Typed, path: &str) -> Result<(), CliError> {
+    session.api().await?.delete(path, &options(session, typed)?).await.map(drop)
+}
+
+/// Deletes and waits until it is gone.
+pub(crate) async fn and_wait(session: &Session<'_>, typed: &Typed, path: &str) -> Result<(), CliError> {
+    let live = session.read(path).await?;
+    quietly(session, typed, path).await?;
+    until_gone(session, path, &live["metadata"]["uid"], typed.duration("timeout")?, path).await
+}
+
+fn options(session: &Session<'_>, typed: &Typed) -> Result<Value, CliError> {
+    let policy = match typed.text("cascade") {
+        None | Some("background" | "true") => "Background",
+        Some("foreground") => "Foreground",
+        Some("orphan" | "false") => "Orphan",
+        Some(other) => {
+            return Err(CliError::usage(format!(
+                "invalid cascade value ({other}). Must be \"background\", \"foreground\", or \"orphan\""
+            )));
+        }
+    };
+    let mut options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": policy});
+    let grace = match typed.number("grace-period")?.filter(|grace| *grace >= 0) {
+        Some(0) if !typed.is("force") => Some(1),
+        None if typed.is("now") => Some(1),
+        None if typed.is("force") => Some(0),
+        given => given,
+    };
+    if let Some(grace) = grace {
+        options["gracePeriodSeconds"] = grace.into();
+    }
+    if session.dry_run()? == DryRun::Server {
+        options["dryRun"] = json!(["All"]);
+    }
+    Ok(options)
+}
+
+/// Waits until there is no such object, or another one of its name.
+async fn until_gone(
+    session: &Session<'_>,
+    path: &str,
+    uid: &Value,
+    most: Option<Duration>,
+    told: &str,
+) -> Result<(), CliError> {
+    let mut progress = Progress::new(session.screen, format!("waiting until {told} is gone"));
+    let gone = async {
+        loop {
+            match session.read(path).await {
+                Ok(object) if object["metadata"]["uid"] == *uid => {}
+                Ok(_) => return Ok(()),
+                Err(error) if error.is_not_found() => return Ok(()),
+                Err(error) => return Err(error),
+            }
+            progress.tick().await;
+        }
+    };
+    let done = match most {
+        None => gone.await,
+        Some(most) => tokio::time::timeout(most, gone).await.unwrap_or_else(|_| Err(CliError::Timeout(told.to_owned()))),
+    };
+    progress.end();
+    done
+}

@@ -1,0 +1,196 @@
+//! `label` and `annotate`: the same verb for two maps of an object's metadata.
+
+use serde_json::Value;
+
+use crate::args::{ALL, Command, EVERYWHERE, FILES, Flag, OUTPUT, Part, SELECT, Typed, WRITE, switch, value};
+use crate::change::{change, object_at};
+use crate::error::CliError;
+use crate::print::Output;
+use crate::select;
+use crate::session::Session;
+
+const FLAGS: &[Flag] = &[
+    switch("overwrite", "Change values that are there"),
+    switch("list", "Show what there is"),
+    switch("local", "Change the manifest, not the server"),
+    value("resource-version", "VERSION", "Only if it is at this version"),
+];
+
+pub(crate) static LABEL: Command = Command {
+    name: "label",
+    about: "Set or remove labels",
+    usage: "(-f FILE | KIND NAME…) KEY=VALUE… KEY-…",
+    examples: &["label pod web tier=front", "label pods --all tier-", "label node n1 disk=ssd --overwrite"],
+    flags: &[FLAGS, FILES, OUTPUT, WRITE, SELECT, ALL, EVERYWHERE],
+    part: Part::Change,
+    run: Some(|session, typed| Box::pin(run(session, typed, &LABELS))),
+    ..Command::EMPTY
+};
+
+pub(crate) static ANNOTATE: Command = Command {
+    name: "annotate",
+    about: "Set or remove annotations",
+    usage: "(-f FILE | KIND NAME…) KEY=VALUE… KEY-…",
+    examples: &["annotate pod web owner=shop", "annotate pod web owner-"],
+    flags: &[FLAGS, FILES, OUTPUT, WRITE, SELECT, ALL, EVERYWHERE],
+    part: Part::Change,
+    run: Some(|session, typed| Box::pin(run(session, typed, &ANNOTATIONS))),
+    ..Command::EMPTY
+};
+
+struct Words {
+    map: &'static str,
+    one: &'static str,
+    set: &'static str,
+    removed: &'static str,
+    unchanged: &'static str,
+    manager: &'static str,
+}
+
+static LABELS: Words = Words {
+    map: "labels",
+    one: "label",
+    set: "labeled",
+    removed: "unlabeled",
+    unchanged: "not labeled",
+    manager: "kubectl-label",
+};
+
+static ANNOTATIONS: Words = Words {
+    map: "annotations",
+    one: "annotation",
+    set: "annotated",
+    removed: "annotated",
+    unchanged: "annotated",
+    manager: "kubectl-annotate",
+};
+
+/// What the words say: to set, and to take away.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Wanted {
+    set: Vec<(String, String)>,
+    remove: Vec<String>,
+}
+
+async fn run(session: &Session<'_>, typed: &Typed, words: &Words) -> Result<(), CliError> {
+    let (objects, changes) = split(&typed.words);
+    let wanted = wanted(changes)?;
+    if wanted == Wanted::default() && !typed.is("list") {
+        return Err(CliError::usage(format!("at least one {} update is required", words.one)));
+    }
+    let output = Output::of(typed)?;
+    let found = select::found(session, typed, objects).await?;
+    if found.is_empty() {
+        session.screen.warn("No resources found");
+    }
+    for one in found {
+        if let Some(version) = typed.text("resource-version")
+            && one.object["metadata"]["resourceVersion"] != version
+        {
+            return Err(CliError::unmet(format!("{} is not at version {version}", one.told())));
+        }
+        let changed = change(session, &one, words.manager, |object| apply(object, &wanted, words, typed.is("overwrite"))).await?;
+        for key in &wanted.remove {
+            if one.object["metadata"][words.map][key].is_null() {
+                session.screen.say(&format!("{} {key:?} not found.\n", words.one))?;
+            }
+        }
+        if typed.is("list") {
+            for (key, value) in changed.object["metadata"][words.map].as_object().into_iter().flatten() {
+                session.screen.line(&format!("{key}={}", value.as_str().unwrap_or_default()))?;
+            }
+            continue;
+        }
+        let done = match (changed.differs, wanted.set.is_empty()) {
+            (false, _) => words.unchanged,
+            (true, true) => words.removed,
+            (true, false) => words.set,
+        };
+        output.done(session, one.resource, &changed.object, done)?;
+    }
+    Ok(())
+}
+
+fn apply(object: &mut Value, wanted: &Wanted, words: &Words, overwrite: bool) -> Result<(), CliError> {
+    let map = object_at(&mut object["metadata"], words.map);
+    for (key, value) in &wanted.set {
+        if let Some(before) = map[key].as_str().filter(|before| !overwrite && before != value) {
+            return Err(CliError::unmet(format!("'{key}' already has a value ({before}), and --overwrite is false")));
+        }
+        map[key] = value.clone().into();
+    }
+    if let Some(map) = map.as_object_mut() {
+        wanted.remove.iter().for_each(|key| drop(map.remove(key)));
+        // An index that isn't there leaves a null behind.
+        map.retain(|_, value| !value.is_null());
+    }
+    if object["metadata"][words.map].as_object().is_some_and(serde_json::Map::is_empty)
+        && let Some(metadata) = object["metadata"].as_object_mut()
+    {
+        metadata.remove(words.map);
+    }
+    Ok(())
+}
+
+/// The changes are what has a `=` or ends with `-`; no name does.
+pub(crate) fn split(words: &[String]) -> (&[String], &[String]) {
+    let is_change = |word: &String| word.contains('=') || word.ends_with('-');
+    let at = words.iter().position(is_change).unwrap_or(words.len());
+    words.split_at(at)
+}
+
+fn wanted(words: &[String]) -> Result<Wanted, CliError> {
+    let mut wanted = Wanted::default();
+    for word in words {
+        match (word.split_once('='), word.strip_suffix('-')) {
+            (Some((key, value)), _) if !key.is_empty() => wanted.set.push((key.to_owned(), value.to_owned())),
+            (None, Some(key)) if !key.is_empty() => wanted.remove.push(key.to_owned()),
+            _ => return Err(CliError::usage(format!("{word:?} is neither KEY=VALUE nor KEY-"))),
+        }
+    }
+    if let Some((key, _)) = wanted.set.iter().find(|(key, _)| wanted.remove.contains(key)) {
+        return Err(CliError::usage(format!("can not both modify and remove a label in the same command: {key}")));
+    }
+    Ok(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{LABELS, apply, split, wanted};
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn changes_come_behind_the_objects() {
+        for (line, objects, set, removed) in [
+            ("pods a b x=1 y-", "pods a b", 1, 1),
+            ("pod/a x=", "pod/a", 1, 0),
+            ("pods --all", "pods --all", 0, 0),
+        ] {
+            let all = words(line);
+            let (found, changes) = split(&all);
+            let wanted = wanted(changes).unwrap();
+            assert_eq!((found.join(" ").as_str(), wanted.set.len(), wanted.remove.len()), (objects, set, removed), "{line}");
+        }
+        assert!(wanted(&words("x=1 x-")).is_err());
+    }
+
+    #[test]
+    fn a_value_that_is_there_is_changed_only_when_asked_for() {
+        let before = json!({"metadata": {"labels": {"a": "1", "b": "2"}}});
+        for (line, overwrite, after) in [
+            ("a=1", false, Some(json!({"metadata": {"labels": {"a": "1", "b": "2"}}}))),
+            ("a=3", false, None),
+            ("a=3", true, Some(json!({"metadata": {"labels": {"a": "3", "b": "2"}}}))),
+            ("a- b-", false, Some(json!({"metadata": {}}))),
+        ] {
+            let mut object = before.clone();
+            let done = apply(&mut object, &wanted(&words(line)).unwrap(), &LABELS, overwrite);
+            assert_eq!(done.is_ok().then_some(object), after, "{line}");
+        }
+    }
+}

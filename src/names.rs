@@ -27,6 +27,7 @@ pub(crate) async fn run(ground: &Ground, settings: &NodeSettings, world: World, 
         addresses: cluster.dns(),
         port: PORT,
         note: note(&ground.data),
+        memory: Some(ground.data.join("dns-names")),
         ranges: cluster
             .services
             .iter()
@@ -38,6 +39,11 @@ pub(crate) async fn run(ground: &Ground, settings: &NodeSettings, world: World, 
     };
     let look = kedge_dns::look(ground.client.clone());
     kedge_dns::run(told, world, hosts, Some(look), ground.clock.clone()).await;
+}
+
+/// Whether this machine has been a node whose DNS pods may be asking now.
+pub(crate) fn was_here(data: &Path) -> bool {
+    note(data).exists()
 }
 
 /// Takes its addresses from this machine.

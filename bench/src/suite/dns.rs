@@ -87,6 +87,7 @@ fn filled(clock: &Clock) -> Result<Dns, Box<dyn std::error::Error + Send + Sync>
         addresses: vec![IpAddr::from([10, 96, 0, 10])],
         port: 53,
         note: PathBuf::new(),
+        memory: None,
         ranges: Vec::new(),
         upstreams: Upstreams::These(Vec::new()),
         stubs: Vec::new(),

@@ -95,7 +95,9 @@ impl Socket {
         mut end: Message,
     ) -> Result<(), NetlinkError> {
         let first = self.number.wrapping_add(1);
-        let mut bytes = begin.seal(first, REQUEST).to_vec();
+        // There may be megabytes of them: once, and each is given up as it is taken in.
+        let mut bytes = Vec::with_capacity(messages.iter().map(|message| message.bytes.len() + 4).sum());
+        bytes.extend(begin.seal(first, REQUEST));
         self.number = first;
         let count = messages.len();
         for (at, message) in messages.iter_mut().enumerate() {
@@ -103,6 +105,7 @@ impl Socket {
             // Refusals come unasked; that the last one is confirmed says that all were read. More would not fit where answers wait.
             let confirm = if at + 1 == count { CONFIRM } else { 0 };
             bytes.extend(message.seal(self.number, REQUEST | confirm));
+            message.bytes = Vec::new();
         }
         let last = self.number;
         self.number = self.number.wrapping_add(1);

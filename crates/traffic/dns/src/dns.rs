@@ -90,9 +90,23 @@ impl Dns {
         }))
     }
 
-    /// Takes in what the world shows. Until then nothing is said of the cluster's names.
+    /// Takes in what the world shows. Until then only what was remembered is known of the cluster's names, and nothing is missing.
     pub fn fill(&self) -> Result<(), NotReady> {
         self.0.feed.fill()
+    }
+
+    /// Waits until there is something else to remember.
+    pub(crate) async fn changed(&self) {
+        tokio::select! {
+            () = self.0.feed.changed() => {}
+            () = self.0.hosts.changed() => {}
+        }
+    }
+
+    /// What to remember; nothing, before everything has been read once.
+    pub(crate) fn text(&self) -> Option<Result<Vec<u8>, serde_json::Error>> {
+        let index = self.0.index.load_full();
+        index.complete.then(|| index.text(self.0.hosts.all()))
     }
 
     pub(crate) fn upstream(&self) -> &Arc<Upstream> {
@@ -122,9 +136,6 @@ impl Dns {
         }
         let index = self.0.index.load();
         if let Some(part) = query.name.before(index.zone()) {
-            if !index.complete {
-                return Some(Answer::Own(Reply::of(Code::Failed)));
-            }
             return match index.find(&query.name, part, query.kind, query.id) {
                 Find::Alias(to) if query.kind == kind::CNAME => {
                     Some(own(vec![alias(&query.name, to)], Vec::new()))
@@ -135,7 +146,7 @@ impl Dns {
                 Find::Missing if self.0.hosts.has(&query.name) => Some(self.host(&index, query)),
                 Find::Missing if self.may_be_new(&index, part).is_some() => None,
                 Find::Missing if autopath::base(&index, part, query.kind, from).is_some() => None,
-                Find::Missing => Some(absent(&index, Code::NoSuchName)),
+                Find::Missing => Some(missing(&index)),
             };
         }
         if self.0.hosts.has(&query.name) {
@@ -168,7 +179,7 @@ impl Dns {
         {
             return answer;
         }
-        absent(&index, Code::NoSuchName)
+        missing(&index)
     }
 
     /// The Service that a name would be, if there could be one that the index does not show yet.
@@ -184,7 +195,7 @@ impl Dns {
     }
 
     async fn look(&self, index: &Arc<Index>, query: &Query, key: Key) -> Answer {
-        let missing = || absent(index, Code::NoSuchName);
+        let missing = || missing(index);
         let (Some(look), Ok(_turn)) = (&self.0.look, self.0.looks.try_acquire()) else { return missing() };
         let found = tokio::select! {
             found = look(key) => found,
@@ -231,7 +242,8 @@ impl Dns {
                     answers.extend(self.host_addresses(&index, &name, query.kind, query.id));
                     (Code::Fine, Vec::new())
                 }
-                Some(Find::Missing) => (Code::NoSuchName, vec![index.authority()]),
+                Some(Find::Missing) if index.complete => (Code::NoSuchName, vec![index.authority()]),
+                Some(Find::Missing) => (Code::Failed, Vec::new()),
                 None => match self.0.upstream.resolve(Question { name, ..question(query) }).await {
                     Ok((foreign, age)) => {
                         answers.extend(foreign.records(Section::Answer, age));
@@ -328,6 +340,14 @@ fn own(answers: Vec<Record>, additional: Vec<Record>) -> Answer {
 /// There is nothing, and our zone's word for how long to believe it.
 fn absent(index: &Index, code: Code) -> Answer {
     Answer::Own(Reply { code, authoritative: true, authority: vec![index.authority()], ..Reply::default() })
+}
+
+/// Until everything has been read once, what is not known may be there all the same.
+fn missing(index: &Index) -> Answer {
+    match index.complete {
+        true => absent(index, Code::NoSuchName),
+        false => Answer::Own(Reply::of(Code::Failed)),
+    }
 }
 
 fn alias(name: &Name, to: Name) -> Record {

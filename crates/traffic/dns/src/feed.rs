@@ -7,6 +7,7 @@ use kedge_client::{Key, Listener, Seen, World};
 use kedge_facts::{Namespace, Pod, Service, Slice};
 use kube::ResourceExt;
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 use crate::index::{Entry, Index, has_hostnames};
 
@@ -17,12 +18,18 @@ pub(crate) struct Feed {
     index: Arc<ArcSwap<Index>>,
     /// Held by whoever changes the index; says whether everything was looked at once.
     writing: Mutex<bool>,
+    changed: Notify,
 }
 
 impl Feed {
     /// Listens from now on. What it hears before `fill` is left to that.
     pub(crate) fn new(world: World, index: Arc<ArcSwap<Index>>) -> Arc<Self> {
-        let feed = Arc::new(Self { world: world.clone(), index, writing: Mutex::new(false) });
+        let feed = Arc::new(Self {
+            world: world.clone(),
+            index,
+            writing: Mutex::new(false),
+            changed: Notify::new(),
+        });
         world.listen(&feed);
         feed
     }
@@ -34,7 +41,8 @@ impl Feed {
         let (namespaces, pods) = (self.world.cache::<Namespace>()?, self.world.cache::<Pod>()?);
         self.world.cache::<Slice>()?;
         let mut filled = self.writing.lock();
-        let mut index = Index::clone(&self.index.load());
+        // What was remembered of earlier is not taken for what is.
+        let mut index = self.index.load().emptied();
         for namespace in namespaces.all() {
             index.set_namespace(&namespace.name_any(), true);
         }
@@ -47,7 +55,13 @@ impl Feed {
         index.complete = true;
         self.index.store(Arc::new(index));
         *filled = true;
+        self.changed.notify_one();
         Ok(())
+    }
+
+    /// Waits until the index is another than when this was last waited for.
+    pub(crate) async fn changed(&self) {
+        self.changed.notified().await;
     }
 
     /// A Service as the world shows it now, whoever said that something about it changed.
@@ -77,6 +91,7 @@ impl Feed {
             let mut index = Index::clone(&before);
             how(&mut index);
             self.index.store(Arc::new(index));
+            self.changed.notify_one();
         }
     }
 

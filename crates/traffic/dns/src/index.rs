@@ -3,6 +3,7 @@
 
 mod entry;
 mod find;
+mod kept;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -52,6 +53,11 @@ impl Index {
         }
     }
 
+    /// The same place, where nothing is known.
+    pub(crate) fn emptied(&self) -> Self {
+        Self::new(self.zone.clone(), self.own.to_vec())
+    }
+
     pub(crate) fn zone(&self) -> &Name {
         &self.zone
     }
@@ -69,7 +75,12 @@ impl Index {
                 self.forget(address, &key);
             }
         }
-        let Some(entry) = entry else { return };
+        if let Some(entry) = entry {
+            self.put(key, entry);
+        }
+    }
+
+    fn put(&mut self, key: Name, entry: Entry) {
         for (address, name) in entry.reverse() {
             self.reverse.entry(address).or_default().push((key.clone(), name));
         }

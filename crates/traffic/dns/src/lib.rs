@@ -10,6 +10,7 @@ mod dns;
 mod feed;
 mod hosts;
 mod index;
+mod memory;
 mod place;
 mod reverse;
 mod run;

@@ -15,6 +15,7 @@ use kedge_facts::{Namespace, Pod, Service, Slice};
 use crate::dns::{Dns, Look};
 use crate::hosts::Hosts;
 use crate::index::Index;
+use crate::memory;
 use crate::place;
 use crate::reverse::Range;
 use crate::serve::Door;
@@ -33,6 +34,8 @@ pub struct Settings {
     pub port: u16,
     /// Where it is noted which addresses the node was given.
     pub note: PathBuf,
+    /// Where the names are remembered, for a start at which no API answers.
+    pub memory: Option<PathBuf>,
     /// The cluster's own ranges, of Services and of pods.
     pub ranges: Vec<Range>,
     pub upstreams: Upstreams,
@@ -79,7 +82,10 @@ pub fn start(
     if let Upstreams::These(servers) = &settings.upstreams {
         upstream.ask_these(servers.iter().copied());
     }
-    let index = Index::new(name(&settings.zone)?, settings.addresses.clone());
+    let mut index = Index::new(name(&settings.zone)?, settings.addresses.clone());
+    if let Some(path) = &settings.memory {
+        memory::recall(path, &mut index, &hosts);
+    }
     Ok(Dns::new(world, index, hosts, upstream, look, settings.ranges.clone(), clock))
 }
 
@@ -91,7 +97,8 @@ pub fn look(client: Client) -> Look {
     })
 }
 
-/// Runs until the task is ended. Others' names are answered at once, the cluster's as soon as they have been read.
+/// Runs until the task is ended. Others' names are answered at once, and those of the cluster that are remembered; all others as soon
+/// as they have been read.
 pub async fn run(settings: Settings, world: World, hosts: Hosts, look: Option<Look>, clock: Clock) {
     let dns = match start(&settings, world.clone(), hosts, look, clock.clone()) {
         Ok(dns) => dns,
@@ -111,7 +118,12 @@ pub async fn run(settings: Settings, world: World, hosts: Hosts, look: Option<Lo
             tracing::error!("the cluster's names are not known: {error}");
         }
     };
-    tokio::join!(join_all(doors), following, filling);
+    let remembering = async {
+        if let Some(path) = &settings.memory {
+            memory::keep(path, &dns, &clock).await;
+        }
+    };
+    tokio::join!(join_all(doors), following, filling, remembering);
 }
 
 /// Waits for our own kinds only: others may watch what this node may not see.

@@ -101,6 +101,7 @@ pub(crate) fn settings() -> Settings {
         addresses: vec!["10.96.0.10".parse().unwrap()],
         port: 53,
         note: PathBuf::new(),
+        memory: None,
         ranges: vec![
             Range::new("10.96.0.0".parse().unwrap(), 16),
             Range::new("10.244.0.0".parse().unwrap(), 16),
@@ -120,17 +121,24 @@ impl Cluster {
         Self::with(settings, &small(), None)
     }
 
-    pub(crate) fn with(settings: Settings, objects: &[Value], look: Option<Look>) -> Self {
+    /// Nothing of it has been read yet.
+    pub(crate) fn unread(settings: Settings, look: Option<Look>) -> Self {
         let (world, hosts) = (World::by_hand(), Hosts::default());
         let clock = Clock::manual(Timestamp::from_second(1_700_000_000).unwrap());
         let dns =
             start(&settings, world.clone(), hosts.clone(), look, clock.clone()).expect("the names are names");
+        Self { world, dns, hosts, clock }
+    }
+
+    pub(crate) fn with(settings: Settings, objects: &[Value], look: Option<Look>) -> Self {
+        let cluster = Self::unread(settings, look);
+        let world = &cluster.world;
         world.feed::<Service>().replace(of(objects, "Service"), Revision(1));
         world.feed::<Slice>().replace(of(objects, "EndpointSlice"), Revision(1));
         world.feed::<Namespace>().replace(of(objects, "Namespace"), Revision(1));
         world.feed::<Pod>().replace(of(objects, "Pod"), Revision(1));
-        dns.fill().expect("everything was read");
-        Self { world, dns, hosts, clock }
+        cluster.dns.fill().expect("everything was read");
+        cluster
     }
 
     pub(crate) fn put_service(&self, object: Value) {

@@ -38,6 +38,7 @@ fn it_answers_at_its_own_address_and_leaves_nothing() {
         addresses: vec!["10.96.0.10".parse().unwrap(), "fd00::a".parse().unwrap()],
         port: 53,
         note: note.clone(),
+        memory: None,
         ranges: Vec::new(),
         upstreams: Upstreams::These(Vec::new()),
         stubs: Vec::new(),

@@ -3,40 +3,71 @@
 use std::net::IpAddr;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde::{Deserialize, Deserializer};
+use kedge_client::{JsonError, Watched};
+use serde::Deserialize;
 
-use crate::lenient::{lean, list, or_default};
+use crate::few::Few;
+use crate::lenient::{exact, few, labelled, or_default};
 use crate::service::Protocol;
 
 const SERVICE: &str = "kubernetes.io/service-name";
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(from = "Told")]
 pub struct Slice {
-    #[serde(deserialize_with = "whose")]
+    /// Without labels: the one that counts is `service`.
     pub metadata: ObjectMeta,
+    service: Option<Box<str>>,
     /// `IPv4`, `IPv6` or `FQDN`, of which only the first two have addresses.
-    #[serde(default)]
-    pub address_type: String,
-    #[serde(default, deserialize_with = "or_default")]
-    pub endpoints: Vec<Endpoint>,
-    #[serde(default, deserialize_with = "or_default")]
-    pub ports: Vec<SlicePort>,
+    pub address_type: Box<str>,
+    pub endpoints: Box<[Endpoint]>,
+    pub ports: Box<[SlicePort]>,
 }
 
-crate::reads!(Slice as k8s_openapi::api::discovery::v1::EndpointSlice);
+crate::stands!(Slice as k8s_openapi::api::discovery::v1::EndpointSlice);
+
+impl Watched for Slice {
+    fn read(json: &[u8]) -> Result<Self, JsonError> {
+        kedge_client::read(json)
+    }
+
+    fn found_by(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.service.iter().map(|service| (SERVICE, &**service))
+    }
+}
+
+/// As it is written.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Told {
+    #[serde(deserialize_with = "labelled")]
+    metadata: ObjectMeta,
+    #[serde(default)]
+    address_type: Box<str>,
+    #[serde(default, deserialize_with = "exact")]
+    endpoints: Box<[Endpoint]>,
+    #[serde(default, deserialize_with = "exact")]
+    ports: Box<[SlicePort]>,
+}
+
+impl From<Told> for Slice {
+    fn from(told: Told) -> Self {
+        let Told { mut metadata, address_type, endpoints, ports } = told;
+        let service = metadata.labels.take().and_then(|mut labels| labels.remove(SERVICE));
+        Self { metadata, service: service.map(String::into_boxed_str), address_type, endpoints, ports }
+    }
+}
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Endpoint {
-    /// All are the same endpoint; usually there is one.
-    #[serde(deserialize_with = "list")]
-    pub addresses: Vec<IpAddr>,
+    /// All are the same endpoint.
+    #[serde(deserialize_with = "few")]
+    pub addresses: Few<IpAddr>,
     #[serde(deserialize_with = "or_default")]
     conditions: Conditions,
     pub node_name: Option<Box<str>>,
     pub hostname: Option<Box<str>>,
-    pub zone: Option<Box<str>>,
     /// Few have any.
     hints: Option<Box<Hints>>,
 }
@@ -52,10 +83,10 @@ struct Conditions {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Hints {
-    #[serde(deserialize_with = "or_default")]
-    for_zones: Vec<Named>,
-    #[serde(deserialize_with = "or_default")]
-    for_nodes: Vec<Named>,
+    #[serde(deserialize_with = "exact")]
+    for_zones: Box<[Named]>,
+    #[serde(deserialize_with = "exact")]
+    for_nodes: Box<[Named]>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -73,18 +104,12 @@ pub struct SlicePort {
     pub protocol: Protocol,
     /// None means every port.
     pub port: Option<u16>,
-    pub app_protocol: Option<Box<str>>,
-}
-
-/// Of a slice's labels the one that says whose it is.
-fn whose<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
-    lean(from, SERVICE)
 }
 
 impl Slice {
     /// The name of the Service whose endpoints these are, in the same namespace.
     pub fn service(&self) -> Option<&str> {
-        self.metadata.labels.as_ref()?.get(SERVICE).map(String::as_str)
+        self.service.as_deref()
     }
 }
 
@@ -147,6 +172,8 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(slice.service(), Some("web"));
+        assert_eq!(slice.found_by().collect::<Vec<_>>(), [(SERVICE, "web")]);
+        assert_eq!(slice.metadata.labels, None, "a map of one weighs as much as one of ten");
         assert_eq!(slice.ports[0].port, Some(80));
         assert_eq!((slice.ports[1].protocol, slice.ports[1].port), (Protocol::Udp, None));
         assert_eq!(slice.endpoints[0].for_zones().collect::<Vec<_>>(), ["z"]);

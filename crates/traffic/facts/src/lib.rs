@@ -2,18 +2,20 @@
 //! fields that count. The world holds tens of thousands of them on every node. Decides nothing.
 
 mod endpoints;
+mod few;
 mod lenient;
 mod node;
 mod pod;
 mod service;
 
 pub use self::endpoints::{Endpoint, Slice, SlicePort};
+pub use self::few::Few;
 pub use self::node::Node;
 pub use self::pod::{Namespace, Pod};
-pub use self::service::{Class, Protocol, Service, ServicePort, TargetPort};
+pub use self::service::{Class, Protocol, Service, ServicePort};
 
 /// A lean reading of a kind stands for that kind.
-macro_rules! reads {
+macro_rules! stands {
     ($lean:ty as $kind:ty) => {
         impl kube::Resource for $lean {
             type DynamicType = ();
@@ -43,7 +45,14 @@ macro_rules! reads {
                 &mut self.metadata
             }
         }
+    };
+}
+use stands;
 
+/// The same, and the world can hold it.
+macro_rules! reads {
+    ($lean:ty as $kind:ty) => {
+        crate::stands!($lean as $kind);
         kedge_client::watched!($lean);
     };
 }

@@ -5,11 +5,13 @@ use std::net::IpAddr;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
-use crate::lenient::{addresses, or_default};
+use crate::few::Few;
+use crate::lenient::{addresses, exact, labelled, or_default};
 use crate::service::Protocol;
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Pod {
+    #[serde(deserialize_with = "labelled")]
     pub metadata: ObjectMeta,
     #[serde(default, deserialize_with = "or_default")]
     spec: Spec,
@@ -24,17 +26,17 @@ crate::reads!(Pod as k8s_openapi::api::core::v1::Pod);
 struct Spec {
     node_name: Option<Box<str>>,
     host_network: Option<bool>,
-    #[serde(deserialize_with = "or_default")]
-    containers: Vec<Container>,
-    #[serde(deserialize_with = "or_default")]
-    init_containers: Vec<Container>,
+    #[serde(deserialize_with = "exact")]
+    containers: Box<[Container]>,
+    #[serde(deserialize_with = "exact")]
+    init_containers: Box<[Container]>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Container {
-    #[serde(deserialize_with = "or_default")]
-    ports: Vec<Port>,
+    #[serde(deserialize_with = "exact")]
+    ports: Box<[Port]>,
     restart_policy: Option<Box<str>>,
 }
 
@@ -54,11 +56,12 @@ struct Status {
     #[serde(deserialize_with = "or_default")]
     phase: Box<str>,
     #[serde(rename = "podIPs", deserialize_with = "addresses")]
-    pod_ips: Vec<IpAddr>,
+    pod_ips: Few<IpAddr>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Namespace {
+    #[serde(deserialize_with = "labelled")]
     pub metadata: ObjectMeta,
 }
 

@@ -1,11 +1,13 @@
 //! A Service: where it is called and how its traffic is spread.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Deserializer};
 
-use crate::lenient::{addresses, lean, list, or_default};
+use crate::few::Few;
+use crate::lenient::{addresses, exact, few, labelled, or_default, rare};
 
 /// Whoever has this label is carried by another.
 const CARRIER: &str = "service.kubernetes.io/service-proxy-name";
@@ -28,30 +30,28 @@ crate::reads!(Service as k8s_openapi::api::core::v1::Service);
 pub struct Spec {
     #[serde(rename = "type")]
     pub class: Class,
-    #[serde(rename = "clusterIP", deserialize_with = "or_default")]
-    cluster_ip: String,
-    #[serde(rename = "clusterIPs", deserialize_with = "list")]
-    pub cluster_ips: Vec<IpAddr>,
-    #[serde(rename = "externalIPs", deserialize_with = "list")]
-    pub external_ips: Vec<IpAddr>,
-    pub external_name: Option<String>,
-    #[serde(deserialize_with = "or_default")]
-    pub ports: Vec<ServicePort>,
-    #[serde(deserialize_with = "or_default")]
-    session_affinity: String,
+    #[serde(rename = "clusterIP", deserialize_with = "is_none")]
+    is_headless: bool,
+    #[serde(rename = "clusterIPs", deserialize_with = "few")]
+    pub cluster_ips: Few<IpAddr>,
+    #[serde(rename = "externalIPs", deserialize_with = "rare")]
+    pub external_ips: Box<[IpAddr]>,
+    pub external_name: Option<Box<str>>,
+    #[serde(deserialize_with = "exact")]
+    pub ports: Box<[ServicePort]>,
+    #[serde(rename = "sessionAffinity", deserialize_with = "is_by_client")]
+    does_stay: bool,
     #[serde(deserialize_with = "or_default")]
     session_affinity_config: AffinityConfig,
-    #[serde(deserialize_with = "or_default")]
-    internal_traffic_policy: String,
-    #[serde(deserialize_with = "or_default")]
-    external_traffic_policy: String,
+    #[serde(rename = "internalTrafficPolicy", deserialize_with = "is_local")]
+    is_internal_local: bool,
+    #[serde(rename = "externalTrafficPolicy", deserialize_with = "is_local")]
+    is_external_local: bool,
     pub health_check_node_port: Option<u16>,
     #[serde(deserialize_with = "or_default")]
     pub publish_not_ready_addresses: bool,
-    #[serde(deserialize_with = "or_default")]
-    pub load_balancer_source_ranges: Vec<String>,
-    pub load_balancer_class: Option<String>,
-    pub traffic_distribution: Option<String>,
+    #[serde(deserialize_with = "exact")]
+    pub load_balancer_source_ranges: Box<[Box<str>]>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -81,20 +81,12 @@ struct ClientIp {
 #[serde(rename_all = "camelCase", default)]
 pub struct ServicePort {
     #[serde(deserialize_with = "or_default")]
-    pub name: String,
+    pub name: Box<str>,
     #[serde(deserialize_with = "or_default")]
     pub protocol: Protocol,
     pub port: u16,
-    pub target_port: Option<TargetPort>,
     pub node_port: Option<u16>,
-    pub app_protocol: Option<String>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
-pub enum TargetPort {
-    Number(u16),
-    Name(String),
+    pub app_protocol: Option<Box<str>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
@@ -130,17 +122,37 @@ pub struct Status {
 #[serde(default)]
 struct LoadBalancer {
     #[serde(deserialize_with = "addresses")]
-    ingress: Vec<IpAddr>,
+    ingress: Few<IpAddr>,
 }
 
 /// Of a Service's labels the one that says who carries it.
 fn whose<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
-    lean(from, CARRIER)
+    let mut told = labelled(from)?;
+    let carrier = told.labels.and_then(|mut labels| labels.remove_entry(CARRIER));
+    told.labels = carrier.map(|label| [label].into());
+    Ok(told)
+}
+
+fn is_none<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    is(from, HEADLESS)
+}
+
+fn is_by_client<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    is(from, "ClientIP")
+}
+
+fn is_local<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    is(from, "Local")
+}
+
+/// Of what may be written there one word counts.
+fn is<'de, D: Deserializer<'de>>(from: D, word: &str) -> Result<bool, D::Error> {
+    Ok(Option::<Cow<'de, str>>::deserialize(from)?.is_some_and(|told| told == word))
 }
 
 impl Service {
     pub fn is_headless(&self) -> bool {
-        self.spec.cluster_ip == HEADLESS
+        self.spec.is_headless
     }
 
     /// For us to carry; another carries it if a label says so.
@@ -151,18 +163,18 @@ impl Service {
     /// For how many seconds a client stays with one endpoint.
     pub fn affinity(&self) -> Option<u32> {
         const USUAL: u32 = 10_800;
-        let stays = self.spec.session_affinity == "ClientIP";
-        stays.then(|| self.spec.session_affinity_config.client_ip.timeout_seconds.unwrap_or(USUAL))
+        let told = self.spec.session_affinity_config.client_ip.timeout_seconds;
+        self.spec.does_stay.then(|| told.unwrap_or(USUAL))
     }
 
     /// Calls from within the cluster stay on their node.
     pub fn is_internal_local(&self) -> bool {
-        self.spec.internal_traffic_policy == "Local"
+        self.spec.is_internal_local
     }
 
     /// Calls from outside stay on the node that they come to.
     pub fn is_external_local(&self) -> bool {
-        self.spec.external_traffic_policy == "Local"
+        self.spec.is_external_local
     }
 
     /// Where a balancer of loads takes calls for it.
@@ -192,13 +204,12 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(service.spec.cluster_ips.len(), 2);
-        assert_eq!(service.spec.external_ips, ["192.0.2.1".parse::<IpAddr>().unwrap()]);
+        assert_eq!(*service.spec.external_ips, ["192.0.2.1".parse::<IpAddr>().unwrap()]);
         assert_eq!(service.affinity(), Some(60));
         assert!(service.is_external_local() && !service.is_internal_local() && !service.is_headless());
         assert_eq!(service.ingress(), ["192.0.2.9".parse::<IpAddr>().unwrap()]);
         let port = &service.spec.ports[0];
         assert_eq!((port.protocol.number(), port.node_port), (17, Some(30080)));
-        assert_eq!(port.target_port, Some(TargetPort::Name("web".to_owned())));
     }
 
     #[test]

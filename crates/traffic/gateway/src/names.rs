@@ -49,7 +49,7 @@ pub async fn follow(records: World, facts: World, mut tell: impl FnMut(&Names) +
 /// Without a gateway there are none: a name without an address would hide one that others have.
 fn names(records: &World, facts: &World) -> Result<Names, NotReady> {
     let gateway = facts.get::<Service>(&Key::new(own::NAMESPACE, own::SERVICE))?;
-    let addresses = gateway.map(|service| service.spec.cluster_ips.clone()).unwrap_or_default();
+    let addresses = gateway.map(|service| service.spec.cluster_ips.to_vec()).unwrap_or_default();
     if addresses.is_empty() {
         return Ok(Names::new());
     }

@@ -65,7 +65,7 @@ fn still_answers(endpoint: &Endpoint) -> bool {
 /// An endpoint that is in two slices, as it moves from one to the other, is one endpoint, and ready if either says so.
 fn endpoints<'s>(slices: &[&'s Slice], family: Family, port: &ServicePort) -> BTreeMap<Target, &'s Endpoint> {
     let mut found: BTreeMap<Target, &Endpoint> = BTreeMap::new();
-    for slice in slices.iter().filter(|slice| slice.address_type == family.name()) {
+    for slice in slices.iter().filter(|slice| *slice.address_type == *family.name()) {
         let ports = slice.ports.iter();
         let ports = ports.filter(|told| *told.name == *port.name && told.protocol == port.protocol);
         for port in ports.filter_map(|told| told.port) {

@@ -112,6 +112,13 @@ impl Wanted {
         self.addresses.is_empty() && self.fronts.is_empty()
     }
 
+    /// Without room for more: most have one door, and lists grow to four at once.
+    pub(crate) fn kept(mut self) -> Self {
+        self.fronts.shrink_to_fit();
+        self.pools.shrink_to_fit();
+        self
+    }
+
     fn pool(&mut self, id: PoolId, chosen: &Chosen, stays: Option<u32>) -> PoolId {
         if self.pools.iter().all(|pool| pool.id != id) {
             let (targets, if_empty) = match id.reach {
@@ -133,7 +140,7 @@ pub(crate) fn wanted(service: &Service, slices: &[&Slice], here: &Here) -> Wante
         return wanted;
     }
     wanted.since = service.metadata.creation_timestamp.as_ref().map_or(0, |time| time.0.as_second());
-    wanted.addresses.clone_from(&service.spec.cluster_ips);
+    wanted.addresses = service.spec.cluster_ips.to_vec();
     let mut local = BTreeSet::new();
     for cluster_ip in &service.spec.cluster_ips {
         for port in &service.spec.ports {

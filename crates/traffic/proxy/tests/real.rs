@@ -10,10 +10,12 @@
 
 #[path = "real/scene.rs"]
 mod scene;
+#[path = "real/sctp.rs"]
+mod sctp;
 
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read, Write};
-use std::net::UdpSocket;
+use std::net::{SocketAddrV4, UdpSocket};
 
 use kedge_netlink::Socket;
 use kedge_netlink::nft::Batch;
@@ -298,6 +300,40 @@ fn a_udp_client_follows_its_service() {
                     (ask(asks, &answers) == expected).then_some(())
                 });
             }
+        }
+    });
+}
+
+#[test]
+fn sctp_is_led_there_and_back() {
+    on_a_thread(|| {
+        let scene = Scene::new();
+        let (one, client) = (scene.pod(2), scene.pod(4));
+        scene.service("calls", "10.96.0.7", |spec| {
+            node_port(spec);
+            spec["ports"][0]["protocol"] = json!("SCTP");
+        });
+        scene.endpoints_of("calls", "SCTP", &[(2, "here")]);
+        scene.settled();
+        let server = one.inside(sctp::Line::open);
+        for (case, from, to, seen) in [
+            ("a pod", &client, "10.96.0.7:80", "10.7.1.4"),
+            ("the node", &scene.node, "10.96.0.7:80", "10.7.1.1"),
+            ("the world", &scene.world, "10.96.0.7:80", "10.7.1.1"),
+            ("the world, at the node's port", &scene.world, "192.0.2.1:30080", "10.7.1.1"),
+            ("a pod, at the node's port", &client, "192.0.2.1:30080", "10.7.1.1"),
+        ] {
+            let (caller, to) = (from.inside(sctp::Line::open), to.parse::<SocketAddrV4>().unwrap());
+            caller.call(40_000 + to.port() % 1000, to);
+            let heard = eventually(&format!("{case} is heard"), || server.hear());
+            assert_eq!(
+                (heard.to.to_string(), heard.from.ip().to_string()),
+                ("10.7.1.2:8080".into(), seen.into()),
+                "{case}"
+            );
+            server.answer(&heard);
+            let back = eventually(&format!("{case} is answered"), || caller.hear());
+            assert_eq!((back.from, back.is_answer), (to, true), "{case}");
         }
     });
 }

@@ -54,8 +54,8 @@ impl<K: Watched> Cache<K> {
     /// Objects of a namespace that have all of these labels.
     pub fn labelled(&self, namespace: &str, labels: &BTreeMap<String, String>) -> Vec<Arc<K>> {
         let Some((name, value)) = labels.first_key_value() else { return self.in_namespace(namespace) };
-        let has_all =
-            |object: &K| labels.iter().all(|(name, value)| object.labels().get(name) == Some(value));
+        let has = |object: &K, wanted: (&str, &str)| object.found_by().any(|label| label == wanted);
+        let has_all = |object: &K| labels.iter().all(|(name, value)| has(object, (name, value)));
         let store = self.store.read();
         let candidates = store.with(&Trait::Label(name.clone(), value.clone()));
         candidates

@@ -25,6 +25,11 @@ use serde_json::Value;
 pub trait Watched: Resource<DynamicType = ()> + Clone + fmt::Debug + Send + Sync + 'static {
     /// From the JSON of one object.
     fn read(json: &[u8]) -> Result<Self, serde_json::Error>;
+
+    /// The labels that it is found by. A lean reading may hold them where they weigh less than in a map.
+    fn found_by(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.meta().labels.iter().flatten().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
 }
 
 /// Reads an object. Go's clients write null for the time of a condition that they don't know, where the kinds want one.

@@ -92,7 +92,7 @@ impl<K: Watched> Store<K> {
 fn traits<K: Watched>(object: &K) -> impl Iterator<Item = Trait> {
     let meta = object.meta();
     let owners = meta.owner_references.iter().flatten().map(|owner| Trait::Owner(owner.uid.clone()));
-    let labels = meta.labels.iter().flatten().map(|(name, value)| Trait::Label(name.clone(), value.clone()));
+    let labels = object.found_by().map(|(name, value)| Trait::Label(name.to_owned(), value.to_owned()));
     let pod = (object as &dyn Any).downcast_ref::<Pod>();
     let node = pod.and_then(|pod| pod.spec.as_ref()?.node_name.clone()).map(Trait::Node);
     owners.chain(labels).chain(node)

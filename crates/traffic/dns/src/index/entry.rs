@@ -57,7 +57,7 @@ impl Entry {
                 Meaning::Alias(Name::parse(spec.external_name.as_deref()?).filter(|to| !to.is_root())?)
             }
             _ if service.is_headless() => Meaning::Hosts,
-            _ => Meaning::Addresses(spec.cluster_ips.as_slice().into()),
+            _ => Meaning::Addresses((*spec.cluster_ips).into()),
         };
         let ports = spec.ports.iter().map(|port| Port::new(&port.name, port.protocol, port.port)).collect();
         let mut hosts = Vec::new();

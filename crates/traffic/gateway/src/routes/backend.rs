@@ -79,7 +79,7 @@ pub(crate) fn backend(key: Key, port: Named, service: Option<&Service>, slices: 
 fn is(known: &ServicePort, port: &Named) -> bool {
     match port {
         Named::Number(number) => known.port == *number,
-        Named::Name(name) => known.name == *name,
+        Named::Name(name) => *known.name == **name,
     }
 }
 

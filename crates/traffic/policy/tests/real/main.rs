@@ -10,10 +10,13 @@
 
 mod place;
 mod scene;
+#[path = "../../../proxy/tests/real/sctp.rs"]
+mod sctp;
 mod task;
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddrV4, TcpStream};
+use std::time::Instant;
 
 use kedge_netlink::Socket;
 use kedge_netlink::nft::{Batch, Rule};
@@ -68,6 +71,42 @@ fn who_reaches_whom() {
         scene.enforce(vec![]);
         scene.check("no policy any more", |_| true);
         assert!(!scene.has_table());
+    });
+}
+
+#[test]
+fn sctp_is_judged_as_the_others_are() {
+    on_a_thread(|| {
+        let mut scene = Scene::new();
+        let from_b =
+            json!([{"from": [{"podSelector": pod("b")}], "ports": [{"port": 7777, "protocol": "SCTP"}]}]);
+        scene.enforce(vec![policy("x", json!({"podSelector": pod("a"), "ingress": from_b}))]);
+        let server = scene.place("a").inside(sctp::Line::open);
+        let call = |from: &str, port: u16| {
+            let line = scene.place(from).inside(sctp::Line::open);
+            line.call(40_000, SocketAddrV4::new([10, 7, 1, 2].into(), port));
+            line
+        };
+        // What comes first of all is the one that may come: the others were sent before it.
+        call("c", 7777);
+        call("d", 7777);
+        call("b", 7778);
+        let caller = call("b", 7777);
+        let next = |line: &sctp::Line, what: &str| {
+            let begin = Instant::now();
+            loop {
+                if let Some(heard) = line.hear() {
+                    return heard;
+                }
+                assert!(begin.elapsed() < PATIENCE, "still untrue: {what}");
+                std::thread::yield_now();
+            }
+        };
+        let heard = next(&server, "the one that may call is heard");
+        assert_eq!((heard.from.to_string(), heard.to.port()), ("10.7.1.3:40000".to_owned(), 7777));
+        server.answer(&heard);
+        assert!(next(&caller, "it is answered").is_answer);
+        assert_eq!(server.hear(), None);
     });
 }
 

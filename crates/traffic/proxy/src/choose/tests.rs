@@ -21,7 +21,7 @@ fn slice(endpoints: Vec<Value>) -> Slice {
 }
 
 fn port(name: &str) -> ServicePort {
-    ServicePort { name: name.to_owned(), port: 80, ..ServicePort::default() }
+    ServicePort { name: name.into(), port: 80, ..ServicePort::default() }
 }
 
 fn here() -> Here {

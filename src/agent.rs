@@ -51,6 +51,8 @@ pub(crate) struct Role {
     /// What proves that the node's object is about this machine.
     pub(crate) key: Option<String>,
     pub(crate) machine: Machine,
+    /// Where carrying Services is counted.
+    pub(crate) carried: kedge_proxy::Figures,
     pub(crate) clock: Clock,
 }
 
@@ -92,6 +94,7 @@ pub(crate) fn beside(
         certificate,
         key: None,
         machine,
+        carried: kedge_proxy::Figures::default(),
         clock,
     }
 }
@@ -102,7 +105,8 @@ pub(crate) fn absolute(path: &Path) -> PathBuf {
 
 /// Runs it until the task is ended, or the node is no longer wanted. A machine that cannot run containers is a server all the same.
 pub(crate) async fn run(role: Role) -> Ended {
-    let Role { name, data, client, settings, cluster, server, certificate, key, machine, clock } = role;
+    let Role { name, data, client, settings, cluster, server, certificate, key, machine, carried, clock } =
+        role;
     let usual = kedge_agent::Settings::new(name, &data);
     let members = watch::Sender::new(None);
     let networking = networking(&settings, &cluster, &data, members.subscribe());
@@ -134,15 +138,28 @@ pub(crate) async fn run(role: Role) -> Ended {
         guard: arrivals.as_ref().map(policy::guard),
         ..usual
     };
-    let mut started = Agent::start(node.clone(), client.clone(), clock.clone()).await;
-    for _ in 0..RETRIES {
-        // What it stands on may just be coming up, or was ended a moment ago.
-        if started.is_ok() {
-            break;
-        }
-        clock.sleep(PAUSE).await;
-        started = Agent::start(node.clone(), client.clone(), clock.clone()).await;
-    }
+    let was_node = names::was_here(&data);
+    let ground = Ground {
+        node: node.node_name.clone(),
+        data,
+        cluster,
+        client: client.clone(),
+        clock: clock.clone(),
+        arrivals,
+        members,
+        carried,
+    };
+    // Each by itself: together they would be more than the stack of a thread holds in an unoptimised build.
+    let mut traffic = Box::pin(traffic::run(&ground, &settings, server.as_ref()));
+    let starting = Box::pin(start(&node, &client, &clock));
+    // Pods of before ask for names while the node is still starting. Where there are none, nothing is done before it can be a node.
+    let started = match was_node {
+        true => tokio::select! {
+            started = starting => started,
+            () = &mut traffic => return Ended::Failed,
+        },
+        false => starting.await,
+    };
     match started {
         Ok(agent) => {
             let shutdown = agent.shutdown();
@@ -154,17 +171,6 @@ pub(crate) async fn run(role: Role) -> Ended {
                 machine.is_down();
             };
             let at = node.addresses.clone();
-            let ground = Ground {
-                node: node.node_name,
-                data,
-                cluster,
-                client: client.clone(),
-                clock,
-                arrivals,
-                members,
-            };
-            // Each by itself: together they would be more than the stack of a thread holds in an unoptimised build.
-            let traffic = Box::pin(traffic::run(&ground, &settings, server.as_ref()));
             let door = Box::pin(door::run(agent, certificate, &client, at, settings.node_listen));
             let beside = async { tokio::join!(traffic, ending) };
             tokio::select! {
@@ -178,6 +184,23 @@ pub(crate) async fn run(role: Role) -> Ended {
             Ended::Failed
         }
     }
+}
+
+async fn start(
+    node: &kedge_agent::Settings,
+    client: &Client,
+    clock: &Clock,
+) -> Result<Agent, kedge_agent::AgentError> {
+    let mut started = Agent::start(node.clone(), client.clone(), clock.clone()).await;
+    for _ in 0..RETRIES {
+        // What it stands on may just be coming up, or was ended a moment ago.
+        if started.is_ok() {
+            break;
+        }
+        clock.sleep(PAUSE).await;
+        started = Agent::start(node.clone(), client.clone(), clock.clone()).await;
+    }
+    started
 }
 
 /// Where this machine is reached: as told, or in the families that pods have, in their order.
@@ -278,7 +301,7 @@ pub(crate) async fn uninstall(data: &Path) -> Result<(), CleanupError> {
 }
 
 /// Holds the locks of those who would use the data.
-fn unused(data: &Path) -> Result<Vec<File>, CleanupError> {
+pub(crate) fn unused(data: &Path) -> Result<Vec<File>, CleanupError> {
     let mut held = Vec::new();
     for lock in ["store/lock", LOCK] {
         let Ok(file) = File::open(data.join(lock)) else { continue };

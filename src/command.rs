@@ -2,13 +2,18 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::install::Role;
 use crate::settings::{AgentSettings, DATA_DIR, Life, Settings};
 
 /// A whole Kubernetes cluster in one binary.
 #[derive(Parser)]
-#[command(name = "kedge", arg_required_else_help = true)]
+#[command(
+    name = "kedge",
+    arg_required_else_help = true,
+    after_help = "The verbs of kubectl work too: `kedge get pods`, `kedge apply -f FILE`; `kedge kubectl --help` shows them."
+)]
 pub(crate) struct Kedge {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -52,25 +57,69 @@ pub(crate) enum Command {
         #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
         data_dir: PathBuf,
     },
-    /// Take away everything that a server or a node that is not running left on this machine, and its data.
+    /// Say what of Kedge runs on this machine, since when, and what it costs.
+    Status {
+        /// The data folder of the server or the agent.
+        #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
+        data_dir: PathBuf,
+        #[arg(long, short, value_enum, default_value = "text")]
+        output: Output,
+    },
+    /// Look whether this machine has what Kedge needs, and whether the cluster on it is well. Fails if something does not work.
+    Doctor {
+        /// Where the API is and who to be there [default: kubeconfig in the data folder, if a server runs on it].
+        #[arg(long, value_name = "FILE")]
+        kubeconfig: Option<PathBuf>,
+        #[arg(long, short, value_enum, default_value = "text")]
+        output: Output,
+        #[command(flatten)]
+        settings: Box<Settings>,
+    },
+    /// Show the certificates of this machine: whom they name, when they end, when they are renewed.
+    Certs {
+        /// The data folder of the server or the agent.
+        #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
+        data_dir: PathBuf,
+    },
+    /// Have systemd run a server or an agent on this machine, from now on and with these flags.
+    Install {
+        #[arg(value_enum)]
+        role: Role,
+        /// What the server or the agent is started with.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
+        flags: Vec<String>,
+    },
+    /// Take away everything that a server or a node left on this machine, its service and its data.
     Uninstall {
         /// The data folder, which is removed.
         #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
         data_dir: PathBuf,
     },
-    /// Write the store of a server that is not running to one file.
+    /// Write all objects and keys of a server, running or not, to one file. Whoever has it can be anybody in the cluster.
     Backup {
         file: PathBuf,
         /// The server's data folder.
         #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
         data_dir: PathBuf,
+        /// Leave the objects out: what a further server on the same etcd needs.
+        #[arg(long, conflicts_with = "without_keys")]
+        keys_only: bool,
+        /// Leave the keys out, for those who keep them apart (--keys-only).
+        #[arg(long)]
+        without_keys: bool,
     },
-    /// Make a new store from such a file.
+    /// Make the data of a new server from such a file, on this machine or another.
     Restore {
         file: PathBuf,
-        /// A data folder that has no store yet.
+        /// A data folder that has no server's data yet.
         #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
         data_dir: PathBuf,
+        /// Take the keys alone: for a server that keeps its objects in etcd.
+        #[arg(long)]
+        keys_only: bool,
+        /// Put aside what the folder has already, in a folder of its own.
+        #[arg(long)]
+        force: bool,
     },
     /// Look after the encryption of Secrets.
     Secrets {
@@ -90,6 +139,13 @@ pub(crate) enum Command {
     },
     /// Print the version.
     Version,
+}
+
+/// For whom it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    Text,
+    Json,
 }
 
 #[derive(Subcommand)]

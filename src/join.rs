@@ -349,6 +349,17 @@ fn listed(slice: &EndpointSlice) -> Vec<Place> {
     addresses.flat_map(|address| ports.iter().map(move |port| Place::new(address, *port))).collect()
 }
 
+/// A client with the identity that a machine has in its cluster already.
+pub(crate) fn client(data: &Path) -> Result<Client, JoinError> {
+    let record: Option<Record> =
+        kedge_pki::read(&record_file(data))?.and_then(|text| serde_json::from_str(&text).ok());
+    let read = |path: PathBuf| kedge_pki::read(&path)?.ok_or(JoinError::NoToken);
+    let key = read(folder(data).join("node-client.key"))?;
+    let ties = ties(&read(authority_file(data))?, &read(certificate_file(data))?, &key);
+    let places = record.ok_or(JoinError::NoToken)?.servers;
+    Ok(Servers::new(places, &ties)?.client())
+}
+
 fn ties(authority: &str, certificate: &str, key: &str) -> Ties {
     Ties::Certificate {
         authority: authority.to_owned(),

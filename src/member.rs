@@ -11,7 +11,9 @@ use kedge_pki::{PkiError, Shown};
 
 use crate::agent::{self, CleanupError, Ended, Role, absolute};
 use crate::door::{Asked, NodeCertificate};
+use crate::hatch::Hatch;
 use crate::join::{JoinError, Membership, folder, forget};
+use crate::notify;
 use crate::ranges;
 use crate::settings::AgentSettings;
 use crate::shutdown::{Machine, stop_signal};
@@ -56,11 +58,22 @@ pub(crate) async fn run(settings: AgentSettings) -> Result<(), MemberError> {
     let (member, role) = started;
     let name = role.name.clone();
     tracing::info!("kedge is the node {name} of the cluster");
+    let hatch = Hatch {
+        role: "agent",
+        data: data.clone(),
+        node: Some(name.clone()),
+        servers: member.servers.all().iter().map(ToString::to_string).collect(),
+        store: None,
+    };
+    let hatch = tokio::spawn(hatch.serve());
+    notify::ready();
     let ended = tokio::select! {
         ended = agent::run(role) => Some(ended),
         () = async { member.keep().await; std::future::pending().await } => None,
         _ = stop.wait_for(|stop| *stop) => None,
     };
+    notify::stopping();
+    hatch.abort();
     match ended {
         None => tracing::info!("kedge has stopped; what runs on this node runs on"),
         Some(Ended::Failed) => return Err(MemberError::Failed),
@@ -105,6 +118,7 @@ async fn start(
         certificate: Ok(NodeCertificate::Asked(certificate)),
         key: Some(member.key()?),
         machine,
+        carried: kedge_proxy::Figures::default(),
         clock: clock.clone(),
     };
     Ok((member, role))

@@ -18,5 +18,5 @@ pub(crate) async fn run(ground: &Ground, world: World) {
             .filter_map(|range| Range::new(range.first(), range.bits()))
             .collect(),
     };
-    kedge_proxy::run(settings, world, ground.clock.clone()).await;
+    kedge_proxy::run_counted(settings, world, ground.clock.clone(), ground.carried.clone()).await;
 }

@@ -28,6 +28,8 @@ pub(crate) struct Ground {
     pub(crate) arrivals: Option<Arrivals>,
     /// Where the network of pods hears of all nodes.
     pub(crate) members: watch::Sender<Option<Vec<Member>>>,
+    /// Where carrying Services is counted.
+    pub(crate) carried: kedge_proxy::Figures,
 }
 
 impl Ground {

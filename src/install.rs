@@ -1,0 +1,250 @@
+//! `kedge install`: has systemd run a server or an agent on this machine, now and whenever it starts; and takes that away again. What
+//! the machine then does is decided by the flags that were given.
+
+mod unit;
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use clap::Parser as _;
+
+pub(crate) use self::unit::Role;
+use crate::command::{self, Kedge};
+use crate::settings::{DATA_DIR, SettingsError};
+
+const PROGRAM: &str = "usr/local/bin/kedge";
+const UNITS: &str = "etc/systemd/system";
+/// Where an agent finds its token: a unit's text is everybody's to read.
+const TOKEN: &str = "etc/kedge/agent-token";
+/// There while systemd runs the machine.
+const SYSTEMD: &str = "/run/systemd/system";
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum InstallError {
+    #[error("{0}")]
+    Flags(String),
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    #[error("cannot write {}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error("cannot remove {}", path.display())]
+    Remove { path: PathBuf, source: io::Error },
+    #[error("{} is a unit of somebody else: remove it first", path.display())]
+    Theirs { path: PathBuf },
+    #[error("cannot run systemctl")]
+    Start(#[source] io::Error),
+    #[error("`systemctl {what}` failed: {said}")]
+    Systemd { what: String, said: String },
+}
+
+/// Where things are put; below another folder than `/` nothing is started.
+pub(crate) struct Machine {
+    root: PathBuf,
+    has_systemd: bool,
+}
+
+impl Machine {
+    pub(crate) fn at(root: Option<PathBuf>) -> Self {
+        let has_systemd = root.is_none() && Path::new(SYSTEMD).is_dir();
+        Self { root: root.unwrap_or_else(|| PathBuf::from("/")), has_systemd }
+    }
+
+    fn unit(&self, role: Role) -> PathBuf {
+        self.root.join(UNITS).join(role.unit())
+    }
+
+    fn systemctl(&self, words: &[&str]) -> Result<(), InstallError> {
+        if !self.has_systemd {
+            return Ok(());
+        }
+        let said = Command::new("systemctl")
+            .args(words)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(InstallError::Start)?;
+        match said.status.success() {
+            true => Ok(()),
+            false => {
+                let told = String::from_utf8_lossy(&said.stderr).trim().to_owned();
+                Err(InstallError::Systemd { what: words.join(" "), said: told })
+            }
+        }
+    }
+}
+
+/// Writes the program and its unit, and has it started where systemd runs. Answers with what was done.
+pub(crate) fn install(machine: &Machine, role: Role, flags: &[String]) -> Result<String, InstallError> {
+    let (flags, token, data) = understood(role, flags)?;
+    let unit = machine.unit(role);
+    if fs::read_to_string(&unit).is_ok_and(|text| unit::data_of(&text).is_none()) {
+        return Err(InstallError::Theirs { path: unit });
+    }
+    let program = machine.root.join(PROGRAM);
+    copy_program(&program)?;
+    if let Some(token) = token {
+        write(&machine.root.join(TOKEN), &format!("{token}\n"), 0o600)?;
+    }
+    write(&unit, &unit::text(role, &Path::new("/").join(PROGRAM), &flags, &data), 0o644)?;
+    machine.systemctl(&["daemon-reload"])?;
+    let name = role.unit();
+    let mut told = format!("wrote {} and {}\n", program.display(), unit.display());
+    match machine.has_systemd {
+        true => {
+            machine.systemctl(&["enable", name])?;
+            machine.systemctl(&["restart", name])?;
+            told.push_str(&format!(
+                "{name} runs, now and whenever this machine starts; `journalctl -u {name}` shows its log\n"
+            ));
+        }
+        false => told.push_str(&format!(
+            "systemd does not run here; where it does, `systemctl enable --now {name}` starts it\n"
+        )),
+    }
+    Ok(told)
+}
+
+/// The flags are understood now, not when the unit starts; a token among them goes into a file.
+fn understood(role: Role, flags: &[String]) -> Result<(Vec<String>, Option<String>, PathBuf), InstallError> {
+    let typed = ["kedge", role.word()].into_iter().map(str::to_owned).chain(flags.iter().cloned());
+    let parsed =
+        Kedge::try_parse_from(typed).map_err(|error| InstallError::Flags(error.render().to_string()))?;
+    let data = match parsed.command {
+        command::Command::Server(settings) => settings.with_file()?.node.data_dir,
+        command::Command::Agent(settings) => settings.with_file()?.node.data_dir,
+        _ => None,
+    };
+    let (mut kept, mut token) = (Vec::new(), None);
+    let mut words = flags.iter();
+    while let Some(word) = words.next() {
+        match word.strip_prefix("--token") {
+            Some("") => token = words.next().cloned(),
+            Some(rest) if rest.starts_with('=') => token = Some(rest.trim_start_matches('=').to_owned()),
+            _ => kept.push(word.clone()),
+        }
+    }
+    if token.is_some() {
+        kept.push(format!("--token-file={}", Path::new("/").join(TOKEN).display()));
+    }
+    Ok((kept, token, data.unwrap_or_else(|| PathBuf::from(DATA_DIR))))
+}
+
+/// A program that runs cannot be written over, but another can take its name.
+fn copy_program(to: &Path) -> Result<(), InstallError> {
+    let failed = |source| InstallError::Write { path: to.to_owned(), source };
+    let own = std::env::current_exe().map_err(failed)?;
+    if fs::canonicalize(&own).ok() == fs::canonicalize(to).ok() {
+        return Ok(());
+    }
+    let folder = to.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(folder).map_err(failed)?;
+    let beside = to.with_extension("new");
+    fs::copy(&own, &beside).map_err(failed)?;
+    fs::set_permissions(&beside, fs::Permissions::from_mode(0o755)).map_err(failed)?;
+    fs::rename(&beside, to).map_err(failed)
+}
+
+fn write(path: &Path, text: &str, mode: u32) -> Result<(), InstallError> {
+    let failed = |source| InstallError::Write { path: path.to_owned(), source };
+    fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).map_err(failed)?;
+    // Nobody reads it before its mode is right.
+    let beside = path.with_extension("new");
+    let _former = fs::remove_file(&beside);
+    let mut options = fs::OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(mode).open(&beside).map_err(failed)?;
+    io::Write::write_all(&mut file, text.as_bytes()).map_err(failed)?;
+    fs::rename(&beside, path).map_err(failed)
+}
+
+/// Stops what systemd runs on a data folder and removes what `install` wrote for it. What was removed is the answer.
+pub(crate) fn uninstall(machine: &Machine, data: &Path) -> Result<Vec<PathBuf>, InstallError> {
+    let ours = |role: &Role| {
+        fs::read_to_string(machine.unit(*role)).is_ok_and(|text| unit::data_of(&text) == Some(data))
+    };
+    let mut removed = Vec::new();
+    for role in Role::ALL.into_iter().filter(ours) {
+        machine.systemctl(&["disable", "--now", role.unit()])?;
+        removed.extend(remove(&machine.unit(role))?);
+        machine.systemctl(&["daemon-reload"])?;
+    }
+    let none_left = Role::ALL.iter().all(|role| !machine.unit(*role).exists());
+    if !removed.is_empty() && none_left {
+        for path in [PROGRAM, TOKEN] {
+            removed.extend(remove(&machine.root.join(path))?);
+        }
+        // A config file that a person wrote stays, and so does its folder.
+        let _if_empty = fs::remove_dir(machine.root.join("etc/kedge"));
+    }
+    Ok(removed)
+}
+
+fn remove(path: &Path) -> Result<Option<PathBuf>, InstallError> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(Some(path.to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(InstallError::Remove { path: path.to_owned(), source }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn what_is_installed_can_be_taken_away_again() {
+        let root = tempfile::tempdir().unwrap();
+        let machine = Machine::at(Some(root.path().to_owned()));
+        let flags =
+            words("--server https://10.0.0.1:6443 --token kedge1.a.b.c --data-dir /srv/k --node-name n1");
+        let told = install(&machine, Role::Agent, &flags).unwrap();
+        assert!(told.contains("systemctl enable --now kedge-agent.service"), "{told}");
+        let unit = fs::read_to_string(machine.unit(Role::Agent)).unwrap();
+        assert!(!unit.contains("kedge1.a.b.c"), "a unit is everybody's to read:\n{unit}");
+        assert!(unit.contains("--server https://10.0.0.1:6443 --data-dir /srv/k --node-name n1 --token-file=/etc/kedge/agent-token"), "{unit}");
+        let token = root.path().join(TOKEN);
+        assert_eq!(fs::read_to_string(&token).unwrap(), "kedge1.a.b.c\n");
+        assert_eq!(fs::metadata(&token).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::metadata(root.path().join(PROGRAM)).unwrap().permissions().mode() & 0o777, 0o755);
+
+        assert_eq!(
+            uninstall(&machine, Path::new("/var/lib/kedge")).unwrap(),
+            Vec::<PathBuf>::new(),
+            "another's"
+        );
+        assert_eq!(uninstall(&machine, Path::new("/srv/k")).unwrap().len(), 3);
+        assert!(!root.path().join("etc/kedge").exists() && !root.path().join(PROGRAM).exists());
+        assert!(uninstall(&machine, Path::new("/srv/k")).unwrap().is_empty(), "nothing twice");
+    }
+
+    #[test]
+    fn two_roles_share_the_program() {
+        let root = tempfile::tempdir().unwrap();
+        let machine = Machine::at(Some(root.path().to_owned()));
+        install(&machine, Role::Server, &[]).unwrap();
+        install(&machine, Role::Agent, &words("--server https://10.0.0.1:6443 --data-dir /srv/k")).unwrap();
+        uninstall(&machine, Path::new("/srv/k")).unwrap();
+        assert!(root.path().join(PROGRAM).exists() && machine.unit(Role::Server).exists());
+        uninstall(&machine, Path::new(DATA_DIR)).unwrap();
+        assert!(!root.path().join(PROGRAM).exists());
+    }
+
+    #[test]
+    fn wrong_flags_and_units_of_others_are_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let machine = Machine::at(Some(root.path().to_owned()));
+        let refused = install(&machine, Role::Server, &words("--lisen 1")).unwrap_err();
+        assert!(refused.to_string().contains("--lisen"), "{refused}");
+        let unit = machine.unit(Role::Server);
+        fs::create_dir_all(unit.parent().unwrap()).unwrap();
+        fs::write(&unit, "[Service]\nExecStart=/opt/other\n").unwrap();
+        let refused = install(&machine, Role::Server, &[]).unwrap_err();
+        assert!(matches!(refused, InstallError::Theirs { .. }), "{refused}");
+        assert!(!root.path().join(PROGRAM).exists());
+    }
+}

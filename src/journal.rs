@@ -1,0 +1,96 @@
+//! What is said while it runs: one line for each event on standard error. Where that is the journal, each line begins with its
+//! level as the journal reads it, and leaves the time to it. `KEDGE_LOG` chooses what is said.
+
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::{Format, Full, Writer};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
+
+pub(crate) fn begin() {
+    let filter = EnvFilter::try_from_env("KEDGE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false);
+    match is_read_by_the_journal() {
+        true => lines.event_format(Levelled(plain())).init(),
+        false => lines.with_target(false).init(),
+    }
+}
+
+fn plain() -> Format<Full, ()> {
+    Format::default().without_time().with_level(false).with_target(false).with_ansi(false)
+}
+
+/// Whoever connects a service to the journal says to which file, so that one that was directed elsewhere can tell.
+fn is_read_by_the_journal() -> bool {
+    let told = std::env::var("JOURNAL_STREAM").unwrap_or_default();
+    std::fs::metadata("/proc/self/fd/2").is_ok_and(|file| told == format!("{}:{}", file.dev(), file.ino()))
+}
+
+struct Levelled(Format<Full, ()>);
+
+impl<S, N> FormatEvent<S, N> for Levelled
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> std::fmt::Result {
+        write!(writer, "<{}>", urgency(*event.metadata().level()))?;
+        self.0.format_event(context, writer, event)
+    }
+}
+
+/// As `syslog` numbers them.
+fn urgency(level: Level) -> u8 {
+    match level {
+        Level::ERROR => 3,
+        Level::WARN => 4,
+        Level::INFO => 6,
+        _ => 7,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{Arc, Mutex};
+
+    #[derive(Clone, Default)]
+    struct Page(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Page {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_journal_learns_the_level_of_each_line() {
+        let page = Page::default();
+        let written = page.clone();
+        let lines = tracing_subscriber::fmt()
+            .with_max_level(Level::DEBUG)
+            .with_writer(move || page.clone())
+            .event_format(Levelled(plain()))
+            .finish();
+        tracing::subscriber::with_default(lines, || {
+            tracing::error!("a");
+            tracing::warn!(why = 1, "b");
+            tracing::info!("c");
+            tracing::debug!("d");
+        });
+        let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(text, "<3>a\n<4>b why=1\n<6>c\n<7>d\n");
+    }
+}

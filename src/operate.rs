@@ -1,0 +1,97 @@
+//! The commands of whoever looks after a machine: what was typed, done by the parts that know how, and said.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+
+use kedge_clock::Clock;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::backup::Part;
+use crate::command::Output;
+use crate::hatch::{self, Ask, HatchError};
+use crate::install::{self, Machine, Role};
+use crate::settings::Settings;
+use crate::{agent, backup, certs, doctor, say, status};
+
+/// Something needs to be looked at; what was said already.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} of these things do not work")]
+struct NotWell(usize);
+
+fn runtime() -> std::io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
+}
+
+pub(crate) fn status(data: &Path, output: Output) -> Result<(), Box<dyn Error>> {
+    let status = runtime()?.block_on(status::look(data, &Clock::system()))?;
+    match output {
+        Output::Text => say(&status.text()),
+        Output::Json => say(&format!("{:#}\n", status.json())),
+    }
+}
+
+pub(crate) fn doctor(
+    settings: Settings,
+    kubeconfig: Option<PathBuf>,
+    output: Output,
+) -> Result<(), Box<dyn Error>> {
+    let settings = settings.with_file()?;
+    let diagnosis = runtime()?.block_on(doctor::look(&settings, kubeconfig, &Clock::system()));
+    match output {
+        Output::Text => say(&diagnosis.text())?,
+        Output::Json => say(&format!("{:#}\n", diagnosis.json()))?,
+    }
+    match diagnosis.wrong() {
+        0 => Ok(()),
+        number => Err(NotWell(number).into()),
+    }
+}
+
+pub(crate) fn certs(data: &Path) -> Result<(), Box<dyn Error>> {
+    say(&certs::table(&certs::find(data)?, Clock::system().now()))
+}
+
+/// A running server writes it itself: nobody else may read what it keeps.
+pub(crate) fn backup(file: &Path, data: &Path, part: Part) -> Result<(), Box<dyn Error>> {
+    let made = runtime()?.block_on(async {
+        let whole = std::path::absolute(file)?;
+        let ask = Ask::Backup { file: whole.clone(), part };
+        match hatch::call(data, &ask).await {
+            Err(HatchError::Nobody { .. }) => Ok(backup::write_stopped(data, &whole, part).await?),
+            answered => Ok::<backup::Made, Box<dyn Error>>(answered?),
+        }
+    })?;
+    let (file, objects, revision) = (file.display(), made.objects, made.revision);
+    let careful = "keep it where nobody else reads it";
+    say(&match part {
+        Part::All => format!(
+            "{file} holds {objects} objects at revision {revision} and the cluster's keys: {careful}\n"
+        ),
+        Part::Objects => {
+            format!("{file} holds {objects} objects at revision {revision}, without the cluster's keys\n")
+        }
+        Part::Keys => format!("{file} holds the cluster's keys: {careful}\n"),
+    })
+}
+
+pub(crate) fn restore(file: &Path, data: &Path, keys_only: bool, force: bool) -> Result<(), Box<dyn Error>> {
+    let made = runtime()?.block_on(backup::restore(file, data, keys_only, force))?;
+    let (data, objects, made) = (data.display(), made.objects, made.made);
+    say(&match keys_only {
+        true => format!("{data} has the cluster's keys of {made}\n"),
+        false => format!("{data} has the cluster's {objects} objects of {made}\n"),
+    })
+}
+
+pub(crate) fn install(role: Role, flags: &[String]) -> Result<(), Box<dyn Error>> {
+    say(&install::install(&Machine::at(None), role, flags)?)
+}
+
+pub(crate) fn uninstall(data: &Path) -> Result<(), Box<dyn Error>> {
+    let data = agent::absolute(data);
+    for removed in install::uninstall(&Machine::at(None), &data)? {
+        say(&format!("removed {}\n", removed.display()))?;
+    }
+    runtime()?.block_on(agent::uninstall(&data))?;
+    say("nothing of it is left on this machine\n")
+}

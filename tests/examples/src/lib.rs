@@ -1,0 +1,1 @@
+//! Tries everything in `examples/`; the tests are in `tests/`.

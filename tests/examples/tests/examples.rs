@@ -1,0 +1,79 @@
+//! Every example is taken by the API as it is written, and those with pods do what they say, in real containers. Needs root, containerd,
+//! runc and a static busybox.
+
+#[path = "examples/machine.rs"]
+mod machine;
+#[path = "examples/run.rs"]
+mod run;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use machine::Machine;
+
+/// Those that have nothing to run, or not here.
+const NOT_RUN: [&str; 5] = ["access.yaml", "cronjob.yaml", "custom.yaml", "policy.yaml", "quota.yaml"];
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples")
+}
+
+fn manifests() -> Vec<String> {
+    let entries = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
+    names.retain(|name| name.ends_with(".yaml"));
+    names.sort();
+    names
+}
+
+#[test]
+fn every_example_is_taken_as_it_is_written() {
+    let machine = Machine::without_node();
+    // A namespace of its own has to be there before anybody can try what lies in it.
+    machine.kubectl(&["create", "namespace", "team"]);
+    for name in manifests() {
+        let path = folder().join(&name);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("# "), "{name} does not say what it is for");
+        assert!(text.contains("#   kubectl apply -f examples/"), "{name} does not say what to type");
+        let path = path.to_str().unwrap();
+        let output = machine
+            .command(&["apply", "--dry-run=server", "--validate=strict", "-f", path])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && !said.contains("Warning"), "{name}: {said}");
+    }
+    let told = std::fs::read_to_string(folder().join("README.md")).unwrap();
+    for name in manifests() {
+        assert!(told.contains(&format!("]({name})")), "README.md does not name {name}");
+    }
+    machine.takes_config(&folder().join("node/config.yaml"));
+}
+
+#[test]
+fn examples_do_what_they_say() {
+    let all: BTreeSet<String> = manifests().into_iter().collect();
+    let run: BTreeSet<&str> = run::STORIES.iter().map(|(name, _)| *name).chain(NOT_RUN).collect();
+    assert_eq!(
+        all.iter().map(String::as_str).collect::<BTreeSet<_>>(),
+        run,
+        "each example is run, or said not to be"
+    );
+    let machine = Machine::with_node();
+    // Each tells on its own; what they share is only the node.
+    let failed: Vec<&str> = run::STORIES
+        .iter()
+        .filter(|(name, story)| {
+            let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                machine.kubectl(&["apply", "-f", folder().join(name).to_str().unwrap()]);
+                story(&machine);
+            }));
+            machine.clear(&folder().join(name));
+            eprintln!("{name}: {}", if told.is_ok() { "ok" } else { "FAILED" });
+            told.is_err()
+        })
+        .map(|(name, _)| *name)
+        .collect();
+    assert!(failed.is_empty(), "{failed:?}\n{}", machine.log());
+}

@@ -1,0 +1,210 @@
+//! Looking after a server, as a person does it: what runs, what is wrong, what ends when, all of it in one file and back again, and the
+//! figures that it shows. The API alone, so that nobody has to be root.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail like tests"
+)]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server that ends with the test.
+struct Server {
+    data: PathBuf,
+    process: Child,
+}
+
+impl Server {
+    fn start(folder: &Path, name: &str, listen: &str) -> Self {
+        let data = folder.join(name);
+        let log = std::fs::File::options().create(true).append(true).open(folder.join("log")).unwrap();
+        let process = Command::new(env!("CARGO_BIN_EXE_kedge"))
+            .args(["server", "--no-agent", "--no-gateway", "--listen", listen, "--data-dir"])
+            .arg(&data)
+            .stdin(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let server = Self { data, process };
+        server.until(&["get", "--raw", "/readyz"], "ok");
+        server.until(&["get", "serviceaccount", "default", "-o", "name"], "serviceaccount/default");
+        server
+    }
+
+    fn kubectl(&self, words: &[&str]) -> Output {
+        let mut command = Command::new(std::env::var_os("KUBECTL").unwrap_or_else(|| "kubectl".into()));
+        command.arg("--kubeconfig").arg(self.data.join("kubeconfig")).args(words).stdin(Stdio::null());
+        command.output().unwrap()
+    }
+
+    fn said(&self, words: &[&str]) -> String {
+        let output = self.kubectl(words);
+        assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    fn until(&self, words: &[&str], wanted: &str) {
+        let begun = Instant::now();
+        loop {
+            let output = self.kubectl(words);
+            if text(&output.stdout).contains(wanted) {
+                return;
+            }
+            let still = [text(&output.stdout), text(&output.stderr)];
+            assert!(begun.elapsed() < PATIENCE, "{words:?}: still {still:?}");
+        }
+    }
+
+    fn address(&self) -> String {
+        let kubeconfig = std::fs::read_to_string(self.data.join("kubeconfig")).unwrap();
+        let line = kubeconfig.lines().find_map(|line| line.trim().strip_prefix("server: https://"));
+        line.unwrap().to_owned()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _already_gone = self.process.kill();
+        let _reaped = self.process.wait();
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn kedge(words: &[&str], data: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_kedge")).args(words).arg("--data-dir").arg(data).output().unwrap()
+}
+
+/// What it prints, and what it complains of.
+fn done(words: &[&str], data: &Path) -> String {
+    let output = kedge(words, data);
+    assert!(output.status.success(), "{words:?}: {}{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stdout)
+}
+
+fn refused(words: &[&str], data: &Path) -> String {
+    let output = kedge(words, data);
+    assert!(!output.status.success(), "{words:?} went well: {}", text(&output.stdout));
+    text(&output.stderr)
+}
+
+fn has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no {part:?} in:\n{text}");
+    }
+}
+
+#[test]
+fn a_server_says_what_it_is_and_how_it_is() {
+    let folder = TempDir::new().unwrap();
+    let nowhere = folder.path().join("nowhere");
+    has(&refused(&["status"], &nowhere), &["nothing of Kedge runs on"]);
+    has(&refused(&["certs"], &nowhere), &["no certificates"]);
+    has(&refused(&["backup", "file"], &nowhere), &["no server's data"]);
+
+    let server = Server::start(folder.path(), "data", "127.0.0.1:0");
+    let at = format!("https://{}: ready", server.address());
+    let pid = format!("pid {}", server.process.id());
+    has(&done(&["status"], &server.data), &["kedge server", &pid, &at, "embedded", "kedge   ", "MB", "free"]);
+    let json: serde_json::Value =
+        serde_json::from_str(&done(&["status", "-o", "json"], &server.data)).unwrap();
+    assert_eq!(json["cluster"]["ready"], true, "{json}");
+    assert!(json["cost"]["kedge"]["memoryBytes"].as_u64() > Some(1_000_000), "{json}");
+
+    let well = kedge(&["doctor", "--no-agent", "--no-gateway"], &server.data);
+    has(
+        &text(&well.stdout),
+        &[
+            "This machine",
+            "kernel",
+            "The cluster",
+            "the API is ready",
+            "certificates are valid",
+            "the cluster has no node",
+        ],
+    );
+    let table = done(&["certs"], &server.data);
+    has(&table, &["ca.crt", "server.crt", "CN=kube-apiserver", "admin.crt", "front-proxy/"]);
+    assert!(!table.contains("(over)"), "{table}");
+}
+
+#[test]
+fn a_running_server_moves_with_all_that_it_keeps() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("cluster.tar.gz");
+    let server = Server::start(folder.path(), "here", "127.0.0.1:0");
+    server.said(&["create", "configmap", "kept", "--from-literal=a=b"]);
+    let token = server.said(&["create", "token", "default"]);
+    let made = done(&["backup", file.to_str().unwrap()], &server.data);
+    has(&made, &["objects at revision", "keep it where nobody else reads it"]);
+    server.said(&["create", "configmap", "afterwards"]);
+
+    has(&refused(&["restore", file.to_str().unwrap()], &server.data), &["stop it first"]);
+    let (address, kubeconfig) = (server.address(), folder.path().join("old-kubeconfig"));
+    std::fs::copy(server.data.join("kubeconfig"), &kubeconfig).unwrap();
+    let former = server.data.clone();
+    drop(server);
+    has(&refused(&["restore", file.to_str().unwrap()], &former), &["--force"]);
+
+    // Another machine, at the same address: clients notice nothing but that time went back.
+    let there = folder.path().join("there");
+    has(&done(&["restore", file.to_str().unwrap()], &there), &["objects of"]);
+    let server = Server::start(folder.path(), "there", &address);
+    std::fs::copy(&kubeconfig, server.data.join("kubeconfig")).unwrap();
+    assert_eq!(server.said(&["get", "configmap", "kept", "-o", "jsonpath={.data.a}"]), "b");
+    has(&text(&server.kubectl(&["get", "configmap", "afterwards"]).stderr), &["NotFound"]);
+    let asked = [
+        "--server",
+        &format!("https://{address}"),
+        "--insecure-skip-tls-verify",
+        "--token",
+        token.trim(),
+        "auth",
+        "whoami",
+    ]
+    .map(str::to_owned);
+    let mut whoami = Command::new(std::env::var_os("KUBECTL").unwrap_or_else(|| "kubectl".into()));
+    let whoami = whoami.env("KUBECONFIG", "/dev/null").args(asked).output().unwrap();
+    has(&text(&whoami.stdout), &["system:serviceaccount:default:default"]);
+}
+
+#[test]
+fn every_figure_is_explained_and_every_explanation_is_shown() {
+    let folder = TempDir::new().unwrap();
+    let server = Server::start(folder.path(), "data", "127.0.0.1:0");
+    // Something has to have happened of all that is counted.
+    server.said(&["run", "nobody", "--image=none", "--restart=Never"]);
+    server.until(&["get", "--raw", "/metrics"], "scheduler_schedule_attempts_total{");
+    server.until(&["get", "--raw", "/metrics"], "scheduler_pending_pods{");
+    let shown: BTreeSet<String> = server
+        .said(&["get", "--raw", "/metrics"])
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next().map(str::to_owned))
+        .collect();
+    let page =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/metrics.md")).unwrap();
+    let of_server = page.split("## Of a node").next().unwrap();
+    let told: BTreeSet<String> = of_server
+        .lines()
+        .filter_map(|line| {
+            line.strip_prefix("| `")?.split('`').next().map(|name| name.trim_end_matches("_total").to_owned())
+        })
+        .collect();
+    let missing: Vec<_> = shown.difference(&told).collect();
+    let invented: Vec<_> = told.difference(&shown).collect();
+    assert!(
+        missing.is_empty() && invented.is_empty(),
+        "not in docs/metrics.md: {missing:?}\nnot in /metrics: {invented:?}"
+    );
+}

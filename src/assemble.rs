@@ -17,24 +17,28 @@ use kedge_reach::Reach;
 use kedge_registry::gate::Gate;
 use kedge_registry::{Doors, Registry};
 use kedge_seal::SealError;
-use kedge_store::{Backup, Store, StoreError};
+use kedge_store::{Store, StoreError};
 use prometheus_client::registry::Registry as Registered;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tracing_subscriber::EnvFilter;
 
 use crate::cluster::Cluster;
 use crate::control::Parts;
+use crate::hatch::Hatch;
 use crate::network::outward;
 use crate::pki::{Admin, Pki};
 use crate::ranges::RangesError;
 use crate::settings::{Settings, StoreChoice};
 use crate::shutdown::Machine;
-use crate::{agent, control, door, gateway, limits, pages, ranges, secrets, shutdown, token};
+use crate::{
+    agent, control, door, figures, gateway, limits, notify, pages, ranges, secrets, shutdown, token,
+};
 
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 6443);
 /// How long after it is ready everything has begun that a server does by itself.
 const SETTLED: Duration = Duration::from_secs(3);
+/// How long others that share the store may take to hear that this server goes.
+const FAREWELL: Duration = Duration::from_secs(2);
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServerError {
@@ -74,17 +78,6 @@ pub(crate) enum ServerError {
     StoreStopped,
 }
 
-/// One line per event on standard error, as a journal likes it. `KEDGE_LOG` chooses what.
-pub(crate) fn log() {
-    let filter = EnvFilter::try_from_env("KEDGE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(false)
-        .with_target(false)
-        .init();
-}
-
 /// Runs until it is told to stop. `files` may be open at once.
 pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerError> {
     let clock = Clock::system();
@@ -113,11 +106,13 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
             "making new keys in {pki}: servers that share an etcd must share this folder's contents too"
         );
     }
-    let options = registry_options(&settings, &cluster, listen, gates(&store));
+    let mut options = registry_options(&settings, &cluster, listen, gates(&store));
+    options.has_peers = store.is_shared();
     let registry = tokio::spawn(Registry::start(store.clone(), clock.clone(), options));
     // Meanwhile, as neither needs the other.
     let pki = Pki::open(&pki, &settings, &cluster, listen, clock.clone())?;
     let registry = registry.await??;
+    let announced = store.is_shared().then(|| tokio::spawn(registry.clone().announce(stop.clone())));
     let controls = settings.no_controllers != Some(true);
     let policies = controls.then(|| tokio::spawn(keep_checked(registry.clone())));
     let mut options = http_options(&settings, &cluster, &pki, listen, files)?;
@@ -126,6 +121,8 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     let mut figures = Registered::default();
     let own_ports = own_ports(&settings, listen);
     let parts = Parts::new(&settings, ranges(&cluster), own_ports, &mut figures)?;
+    let carried = kedge_proxy::Figures::default();
+    figures::register(&mut figures, store.clone(), carried.clone());
     options.figures = Arc::new(figures);
     let router = kedge_http::router(registry, options)?;
     let tls = Tls::new(pki.serving.clone(), pki.authority.clients()?)?;
@@ -136,6 +133,15 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
 
     admin.write(&pki)?;
     tracing::info!("kedge is ready at {server}; kubeconfig: {}", admin.shown());
+    let hatch = Hatch {
+        role: "server",
+        data: data.clone(),
+        node: (settings.no_agent != Some(true)).then(|| settings.node.name()),
+        servers: vec![server.clone()],
+        store: Some(store.clone()),
+    };
+    let hatch = tokio::spawn(hatch.serve());
+    notify::ready();
     let settled = clock.clone();
     tokio::spawn(async move {
         settled.sleep(SETTLED).await;
@@ -159,6 +165,7 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
         let settings = settings.clone();
         let own =
             agent::beside(router.clone(), settings, cluster.clone(), &pki.authority, machine, clock.clone());
+        let own = agent::Role { carried, ..own };
         tokio::spawn(async move {
             agent::run(own).await;
         })
@@ -174,10 +181,16 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     }));
     let renewals = tokio::spawn(async move { pki.keep_fresh(&admin).await });
     serve_until(listener, tls, router, &mut stop).await;
+    notify::stopping();
+    hatch.abort();
     control.into_iter().chain(policies).chain(node).chain([gateway]).for_each(|task| task.abort());
     renewals.abort();
     if !*signalled.borrow() && store.is_stopped() {
         return Err(ServerError::StoreStopped);
+    }
+    if let Some(announced) = announced {
+        // Others are told that this one goes; a store that does not answer is not waited for.
+        let _told = tokio::time::timeout(FAREWELL, announced).await;
     }
     store.close().await;
     if let Some(audit) = audit {
@@ -233,28 +246,6 @@ fn audit(settings: &Settings, clock: Clock) -> Result<Option<Audit>, ServerError
         max_megabytes: settings.audit_log_maxsize.unwrap_or_default(),
     };
     Ok(Some(Audit::open(policy, log, clock)?))
-}
-
-/// Copies the store of a server that is not running; a running one holds the folder's lock.
-pub(crate) async fn backup(file: &Path, data: &Path) -> Result<Backup, ServerError> {
-    let folder = data.join("store");
-    if !folder.is_dir() {
-        return Err(ServerError::NoStore { folder });
-    }
-    let seal = secrets::seal(data, false)?;
-    let store =
-        Store::open(&folder, kedge_store::Options { seal, ..kedge_store::Options::default() }).await?;
-    let made = store.backup(file).await;
-    store.close().await;
-    Ok(made?)
-}
-
-pub(crate) fn restore(file: &Path, data: &Path) -> Result<Backup, ServerError> {
-    let into = data.join("store");
-    Ok(match secrets::seal(data, false)? {
-        Some(seal) => Store::restore_sealed(file, &into, seal)?,
-        None => Store::restore(file, &into)?,
-    })
 }
 
 /// Where nodes answer themselves, so that no Service may.

@@ -1,23 +1,34 @@
 //! The one binary: picks a role and leaves it to that role. Knows no crate from the inside; `assemble` does.
 
 mod agent;
+mod ask;
 mod assemble;
+mod backup;
 mod bundled;
 mod certificate;
+mod certs;
+mod cli;
 mod cluster;
 mod cni;
 mod command;
 mod control;
+mod doctor;
 mod door;
+mod figures;
 mod gateway;
+mod hatch;
 mod hosts;
 mod image;
+mod install;
 mod join;
+mod journal;
 mod kubeconfig;
 mod limits;
 mod member;
 mod names;
 mod network;
+mod notify;
+mod operate;
 mod pages;
 mod pki;
 mod policy;
@@ -26,8 +37,10 @@ mod secrets;
 mod services;
 mod settings;
 mod shutdown;
+mod status;
 mod token;
 mod traffic;
+mod unseen;
 mod ways;
 
 use std::error::Error;
@@ -45,6 +58,9 @@ fn main() -> ExitCode {
     if let Some(answered) = cni::called() {
         return answered;
     }
+    if let Some(answered) = cli::called() {
+        return answered;
+    }
     let done = match Kedge::parse().command {
         Command::Server(flags) => server(*flags),
         Command::Controllers { kubeconfig } => alone(control::controllers_alone(&kubeconfig)),
@@ -52,9 +68,17 @@ fn main() -> ExitCode {
         Command::Agent(flags) => agent(*flags),
         Command::Token { command, data_dir, kubeconfig } => tokens(command, &data_dir, kubeconfig),
         Command::Clean { data_dir } => clean(&data_dir),
-        Command::Uninstall { data_dir } => uninstall(&data_dir),
-        Command::Backup { file, data_dir } => backup(&file, &data_dir),
-        Command::Restore { file, data_dir } => restore(&file, &data_dir),
+        Command::Status { data_dir, output } => operate::status(&data_dir, output),
+        Command::Doctor { kubeconfig, output, settings } => operate::doctor(*settings, kubeconfig, output),
+        Command::Certs { data_dir } => operate::certs(&data_dir),
+        Command::Install { role, flags } => operate::install(role, &flags),
+        Command::Uninstall { data_dir } => operate::uninstall(&data_dir),
+        Command::Backup { file, data_dir, keys_only, without_keys } => {
+            operate::backup(&file, &data_dir, backup::Part::of(keys_only, without_keys))
+        }
+        Command::Restore { file, data_dir, keys_only, force } => {
+            operate::restore(&file, &data_dir, keys_only, force)
+        }
         Command::Secrets { command: SecretsCommand::RotateKey { data_dir } } => rotate(&data_dir),
         Command::Image { command, data_dir, container_runtime_endpoint } => {
             images(command, &data_dir, container_runtime_endpoint)
@@ -75,7 +99,7 @@ fn server(flags: settings::Settings) -> Result<(), Box<dyn Error>> {
     let settings = flags.with_file()?;
     // Huge pages make a nearly empty heap resident. Where they cannot be switched off, the server is only larger.
     let _kept = rustix::thread::disable_transparent_huge_pages(true);
-    assemble::log();
+    journal::begin();
     // Shells and service managers give few by default, and each connection is one.
     let files = limits::raise_files();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -84,9 +108,10 @@ fn server(flags: settings::Settings) -> Result<(), Box<dyn Error>> {
 }
 
 fn agent(flags: settings::AgentSettings) -> Result<(), Box<dyn Error>> {
+    unseen::hide_token();
     let settings = flags.with_file()?;
     let _kept = rustix::thread::disable_transparent_huge_pages(true);
-    assemble::log();
+    journal::begin();
     limits::raise_files();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(member::run(settings))?;
@@ -111,7 +136,7 @@ fn tokens(command: TokenCommand, data_dir: &Path, kubeconfig: Option<PathBuf>) -
 
 /// Runs a part of the control plane until a signal ends it; others go on from what it wrote.
 fn alone(part: impl Future<Output = Result<(), control::ControlError>>) -> Result<(), Box<dyn Error>> {
-    assemble::log();
+    journal::begin();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     Ok(runtime.block_on(part)?)
 }
@@ -120,24 +145,6 @@ fn clean(data_dir: &Path) -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(agent::clean(data_dir))?;
     say("nothing of the node is left on this machine but its data\n")
-}
-
-fn uninstall(data_dir: &Path) -> Result<(), Box<dyn Error>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(agent::uninstall(data_dir))?;
-    say("nothing of it is left on this machine\n")
-}
-
-fn backup(file: &Path, data_dir: &Path) -> Result<(), Box<dyn Error>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    // The file's folder is synced too, and a bare name has none.
-    let made = runtime.block_on(assemble::backup(&std::path::absolute(file)?, data_dir))?;
-    say(&format!("{} holds {} objects at revision {}\n", file.display(), made.objects, made.revision))
-}
-
-fn restore(file: &Path, data_dir: &Path) -> Result<(), Box<dyn Error>> {
-    let made = assemble::restore(file, data_dir)?;
-    say(&format!("{} now holds {} objects at revision {}\n", data_dir.display(), made.objects, made.revision))
 }
 
 fn rotate(data_dir: &Path) -> Result<(), Box<dyn Error>> {

@@ -3,6 +3,7 @@
 mod agent;
 mod limits;
 mod names;
+mod nearest;
 mod node;
 mod words;
 
@@ -28,10 +29,14 @@ pub(crate) enum SettingsError {
     Read { path: PathBuf, source: io::Error },
     #[error("the config file {} is wrong", path.display())]
     Parse { path: PathBuf, source: Box<serde_saphyr::Error> },
-    #[error("the config file {} has a key that nobody knows: {key}", path.display())]
-    Unknown { path: PathBuf, key: String },
+    #[error("the config file {} has a key that nobody knows: {key}{}", path.display(), meant(nearest.as_deref()))]
+    Unknown { path: PathBuf, key: String, nearest: Option<String> },
     #[error("the config file {} has a key that {role} does not take: {key}", path.display())]
     Misplaced { path: PathBuf, key: String, role: &'static str },
+}
+
+fn meant(nearest: Option<&str>) -> String {
+    nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default()
 }
 
 /// How a server is set up.
@@ -60,6 +65,12 @@ pub(crate) struct Settings {
     /// How long a node may be silent before its pods go elsewhere; nodes are heard every 10 s [default: 50s].
     #[arg(long, value_name = "DURATION")]
     pub(crate) node_monitor_grace_period: Option<Life>,
+    /// How often autoscalers are looked at as a whole [default: 15s].
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) autoscaler_sync_period: Option<Life>,
+    /// How often it is looked in between whether load calls for more pods [default: 1s]; 0 for never.
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) autoscaler_reaction: Option<Life>,
     /// Where pods get their addresses from [default: 10.244.0.0/16].
     #[arg(long, value_name = "CIDR", value_delimiter = ',')]
     pub(crate) cluster_cidr: Vec<Range>,
@@ -150,6 +161,8 @@ impl Settings {
             no_controllers: self.no_controllers.or(file.no_controllers),
             store: self.store.or(file.store),
             node_monitor_grace_period: self.node_monitor_grace_period.or(file.node_monitor_grace_period),
+            autoscaler_sync_period: self.autoscaler_sync_period.or(file.autoscaler_sync_period),
+            autoscaler_reaction: self.autoscaler_reaction.or(file.autoscaler_reaction),
             cluster_cidr: list(self.cluster_cidr, file.cluster_cidr),
             service_cidr: list(self.service_cidr, file.service_cidr),
             cluster_domain: self.cluster_domain.or(file.cluster_domain),
@@ -200,7 +213,10 @@ fn read<T: clap::Args + DeserializeOwned + Default>(
             keys::<Settings>().contains(&key) || keys::<AgentSettings>().contains(&key) || key == "scheduler";
         return Err(match anyone {
             true => SettingsError::Misplaced { path, key, role },
-            false => SettingsError::Unknown { path, key },
+            false => {
+                let nearest = nearest::nearest(&key, &known).map(str::to_owned);
+                SettingsError::Unknown { path, key, nearest }
+            }
         });
     }
     // Each takes its own keys and passes over the others'.

@@ -3,17 +3,17 @@
 
 mod back;
 mod emit;
-mod like;
 mod plan;
 mod tape;
+mod template;
 
 use bytes::BytesMut;
 use serde_json::Value;
 
-use self::back::Back;
+use self::back::{Back, put_varint, varint_length};
 use self::emit::Emit;
-use self::like::Like;
 use self::tape::Tape;
+use self::template::{Exchange, Notes, Template};
 use crate::builtin::builtin;
 use crate::decode::protobuf::MAGIC;
 use crate::schema::{Schemas, TypeId};
@@ -74,10 +74,16 @@ pub struct Encoder {
     out: Back,
     slots: Vec<u32>,
     stack: Vec<u32>,
-    /// Of items only: the one to which the next is likened, and the one that is being written.
-    like: Option<Like>,
-    notes: Like,
+    /// Of items only: those that others are written after, the last one that served first, and what is noted of a new one.
+    templates: Vec<Template>,
+    notes: Notes,
+    exchange: Exchange,
 }
+
+/// How many forms the items of a list may have in turn before one of them is parsed again.
+const TEMPLATES: usize = 4;
+/// What is longer is rarely like another.
+const LONGEST_TEMPLATE: usize = 64 * 1024;
 
 impl Encoder {
     /// A whole object with its envelope.
@@ -100,19 +106,54 @@ impl Encoder {
         Ok(self.out.written())
     }
 
-    /// The message alone, of an object that has much in common with those before it. Every call must be for the same form.
-    pub fn item(&mut self, form: &Form, json: &[u8]) -> Result<&[u8], EncodeError> {
-        self.out.clear();
-        self.notes.begin(plan::plans().last().map_or(0, |last| last.first + last.fields));
-        let same = self.write(form, json, true)?;
-        if self.like.is_some() && same * 2 >= json.len() {
-            return Ok(self.out.written());
+    /// Appends an item of a list with its head. One that is like another before it but for its values costs little more than a copy.
+    pub fn item(&mut self, form: &Form, json: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        if let Some((template, exchange)) = self.like(form, json) {
+            item_head(exchange.length(), out);
+            template.write(exchange, json, out);
+            return Ok(());
         }
-        // The next ones will rather be like this one.
-        self.notes.keep(json, &mut self.out);
-        let kept = self.like.get_or_insert_default();
-        std::mem::swap(kept, &mut self.notes);
-        Ok(kept.out().written())
+        let message = self.first_of_its_form(form, json)?;
+        item_head(message.len(), out);
+        out.extend_from_slice(message);
+        Ok(())
+    }
+
+    /// How long that would be.
+    pub fn item_length(&mut self, form: &Form, json: &[u8]) -> Result<usize, EncodeError> {
+        let length = match self.like(form, json) {
+            Some((_, exchange)) => exchange.length(),
+            None => self.first_of_its_form(form, json)?.len(),
+        };
+        Ok(1 + varint_length(length as u64) + length)
+    }
+
+    /// The template that this object fits, and what is to be exchanged in it.
+    fn like(&mut self, form: &Form, json: &[u8]) -> Option<(&Template, &Exchange)> {
+        let exchange = &mut self.exchange;
+        let fits = |template: &Template| template.is_of(form.message) && template.fit(json, exchange);
+        let at = self.templates.iter().position(fits)?;
+        self.templates.swap(0, at);
+        Some((self.templates.first()?, &self.exchange))
+    }
+
+    /// Encodes an object as a whole; the next ones may be like it.
+    fn first_of_its_form(&mut self, form: &Form, json: &[u8]) -> Result<&[u8], EncodeError> {
+        if json.len() > LONGEST_TEMPLATE {
+            return self.message(form, json);
+        }
+        self.out.clear();
+        self.notes.clear();
+        self.write(form, json, true)?;
+        if self.templates.len() < TEMPLATES {
+            self.templates.push(Template::default());
+        }
+        let last = self.templates.len() - 1;
+        if let Some(template) = self.templates.get_mut(last) {
+            template.keep(form.message, json, self.out.written(), &mut self.notes);
+        }
+        self.templates.swap(0, last);
+        Ok(self.out.written())
     }
 
     /// How much memory it keeps for the next object.
@@ -120,28 +161,23 @@ impl Encoder {
         self.tape.held()
             + self.out.capacity()
             + (self.slots.capacity() + self.stack.capacity()) * size_of::<u32>()
+            + self.templates.iter().map(Template::held).sum::<usize>()
     }
 
-    /// Tells how many bytes of the JSON were the same as in the object before.
-    fn write(&mut self, form: &Form, json: &[u8], alike: bool) -> Result<usize, EncodeError> {
+    fn write(&mut self, form: &Form, json: &[u8], note: bool) -> Result<(), EncodeError> {
         let schemas: &Schemas = &builtin().schemas;
-        let plans = plan::plans();
-        let like = self.like.as_ref().filter(|_| alike);
-        self.tape.read(plans, schemas, like, form.message, json)?;
+        self.tape.read(schemas, form.message, json)?;
         let mut emit = Emit {
-            plans,
+            plans: plan::plans(),
             schemas,
             json,
             nodes: self.tape.nodes(),
             out: &mut self.out,
             slots: &mut self.slots,
             stack: &mut self.stack,
-            like,
-            notes: alike.then_some(&mut self.notes),
-            same: 0,
+            notes: note.then_some(&mut self.notes),
         };
-        emit.root(form.message)?;
-        Ok(emit.same)
+        emit.root(form.message)
     }
 }
 
@@ -163,15 +199,9 @@ pub fn list_head(form: &Form, metadata: &[u8], length: u64) -> Vec<u8> {
 }
 
 /// What stands before an item of that length in a list.
-pub fn item_head(length: usize, out: &mut Vec<u8>) {
+fn item_head(length: usize, out: &mut Vec<u8>) {
     out.push(2 << 3 | 2);
-    let mut rest = length as u64;
-    while rest >= 0x80 {
-        // The low seven bits, and the sign that more follow.
-        out.push((rest & 0x7f) as u8 | 0x80);
-        rest >>= 7;
-    }
-    out.push(rest as u8);
+    put_varint(length as u64, out);
 }
 
 /// What follows the items of a list.

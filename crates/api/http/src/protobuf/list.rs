@@ -1,5 +1,5 @@
 //! Long lists in protobuf. Their length stands before them, so they are encoded before the first byte leaves; what does not fit into
-//! a few megabytes is only measured then, and encoded again on its way. Other requests have their turn in between.
+//! a few megabytes is only measured then, and encoded on its way. Other requests have their turn in between.
 
 use bytes::Bytes;
 use kedge_kinds::encode::{self, Encoder, Form, LIST_TAIL};
@@ -14,7 +14,9 @@ use crate::partial::ListMeta;
 /// A chunk is handed on once it holds this much.
 const CHUNK: usize = 32 * 1024;
 /// How much of a list is held until its length is known.
-const HELD: usize = 12 * 1024 * 1024;
+const HELD: usize = 4 * 1024 * 1024;
+/// After as many items that are only measured others have their turn.
+const TURN: usize = 64;
 
 pub(crate) async fn list(
     kind: &Kind,
@@ -34,27 +36,29 @@ pub(crate) async fn list(
     let tail = std::iter::once(Bytes::from_static(LIST_TAIL));
     if let Some(length) = which.as_ref().and_then(|which| lengths.find(which)) {
         let head = Bytes::from(encode::list_head(&list, &metadata, length));
-        let all = Again { items: Some(items), item, encoder: Encoder::default() };
+        let all = Again { items, item, encoder: Encoder::default() };
         return Ok(Body::chunks(std::iter::once(head).chain(all).chain(tail)));
     }
     let mut encoder = Encoder::default();
-    let (mut held, mut length) = (Vec::new(), 0u64);
-    let mut rest = None;
-    loop {
-        let before = (held.len() * CHUNK > HELD && rest.is_none()).then(|| items.clone());
+    let (mut held, mut length) = (Vec::new(), 0);
+    while length < HELD {
         let chunk = chunk(&mut items, &item, &mut encoder)?;
         if chunk.is_empty() {
             break;
         }
-        length += chunk.len() as u64;
-        rest = rest.or(before);
-        if rest.is_none() {
-            held.push(Bytes::from(chunk));
-        }
+        length += chunk.len();
+        held.push(Bytes::from(chunk));
         tokio::task::yield_now().await;
     }
+    let (rest, mut length) = (items.clone(), length as u64);
+    for (seen, json) in (1usize..).zip(items) {
+        length += encoder.item_length(&item, &json).map_err(ProtobufError::Encode)? as u64;
+        if seen.is_multiple_of(TURN) {
+            tokio::task::yield_now().await;
+        }
+    }
     // A short list is measured as fast as its length is found.
-    if let Some(which) = which.filter(|_| rest.is_some()) {
+    if let Some(which) = which.filter(|_| length > HELD as u64) {
         lengths.keep(which, length);
     }
     let head = Bytes::from(encode::list_head(&list, &metadata, length));
@@ -77,16 +81,14 @@ fn chunk(items: &mut Items, item: &Form, encoder: &mut Encoder) -> Result<Vec<u8
         if out.capacity() == 0 {
             out.reserve(CHUNK + CHUNK / 4);
         }
-        let message = encoder.item(item, &json)?;
-        encode::item_head(message.len(), &mut out);
-        out.extend_from_slice(message);
+        encoder.item(item, &json, &mut out)?;
     }
     Ok(out)
 }
 
 /// What was measured before and is now sent.
 struct Again {
-    items: Option<Items>,
+    items: Items,
     item: Form,
     encoder: Encoder,
 }
@@ -96,7 +98,7 @@ impl Iterator for Again {
 
     fn next(&mut self) -> Option<Bytes> {
         // What could be encoded once can be encoded again; if not, the client notices that bytes are missing.
-        let chunk = chunk(self.items.as_mut()?, &self.item, &mut self.encoder).ok()?;
+        let chunk = chunk(&mut self.items, &self.item, &mut self.encoder).ok()?;
         (!chunk.is_empty()).then(|| Bytes::from(chunk))
     }
 }

@@ -56,7 +56,7 @@ impl Back {
             self.room(1)[0] = number as u8;
             return;
         }
-        let length = (70 - number.leading_zeros() as usize) / 7;
+        let length = varint_length(number);
         let place = self.room(length);
         for byte in place.iter_mut() {
             // The low seven bits, and the sign that more follow.
@@ -93,4 +93,20 @@ impl Back {
         self.varint((self.held - since) as u64);
         self.key(field, 2);
     }
+}
+
+/// How many bytes a number takes.
+#[inline]
+pub(super) fn varint_length(number: u64) -> usize {
+    (70 - (number | 1).leading_zeros() as usize) / 7
+}
+
+/// The same number written forwards.
+pub(super) fn put_varint(mut number: u64, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        // The low seven bits, and the sign that more follow.
+        out.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
 }

@@ -7,9 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::EncodeError;
 use super::back::Back;
-use super::like::{Like, Seen};
 use super::plan::{Plan, Step};
 use super::tape::{Node, What};
+use super::template::{Notes, Value};
 use crate::decode::protobuf::JSON_SCHEMA;
 use crate::schema::{ObjectType, Schemas, Shape, TypeId, Wire};
 use crate::time::{self, Precision};
@@ -24,11 +24,8 @@ pub(super) struct Emit<'a> {
     pub(super) slots: &'a mut Vec<u32>,
     /// What is still to be written of lists and maps, the next one last.
     pub(super) stack: &'a mut Vec<u32>,
-    pub(super) like: Option<&'a Like>,
-    /// Notes where each field is, for the next object to be likened to this one.
-    pub(super) notes: Option<&'a mut Like>,
-    /// How much of the JSON was the same.
-    pub(super) same: usize,
+    /// Hears where everything goes, for other objects to be written after this one.
+    pub(super) notes: Option<&'a mut Notes>,
 }
 
 /// Where a value stands on the tape.
@@ -67,34 +64,25 @@ impl<'a> Emit<'a> {
                 child = node.next as usize;
             }
         }
-        self.steps(object, &plan.steps, plan.first, base)?;
+        self.steps(object, &plan.steps, base)?;
         self.slots.truncate(base);
         Ok(())
     }
 
-    fn steps(
-        &mut self,
-        object: &ObjectType,
-        steps: &[Step],
-        first: usize,
-        base: usize,
-    ) -> Result<(), EncodeError> {
+    fn steps(&mut self, object: &ObjectType, steps: &[Step], base: usize) -> Result<(), EncodeError> {
         for step in steps {
             match step {
                 Step::Inlined { number, steps } => {
-                    let since = self.out.position();
-                    self.steps(object, steps, first, base)?;
-                    self.out.close(*number, since);
+                    let since = self.open();
+                    self.steps(object, steps, base)?;
+                    self.close(*number, since);
                 }
                 Step::Field { index, always } => {
                     let Some(field) = object.fields.get(*index) else { continue };
                     match self.slots.get(base + index) {
                         None | Some(0) if *always => self.nothing(&field.shape, field.tag)?,
                         None | Some(0) => {}
-                        Some(&at) => {
-                            let (number, at) = (first + index, at as usize);
-                            self.noted(number, &field.shape, &field.wire, field.tag, at)?;
-                        }
+                        Some(&at) => self.field(&field.shape, &field.wire, field.tag, at as usize)?,
                     }
                 }
             }
@@ -109,44 +97,15 @@ impl<'a> Emit<'a> {
             Shape::Bool | Shape::Int32 | Shape::Int64 => self.out.number(number, 0),
             Shape::Double => self.out.double(number, 0.0),
             Shape::Object(id) => {
-                let since = self.out.position();
+                let since = self.open();
                 self.message(*id, None)?;
-                self.out.close(number, since);
+                self.close(number, since);
             }
-            Shape::IntOrString => self.int_or_string(number, 0, 0, b""),
+            Shape::IntOrString => self.int_or_string(number, None)?,
             Shape::Quantity => self.out.bytes(number, b"\x0a\x010"),
             Shape::Duration => self.out.bytes(number, b"\x08\0"),
             Shape::Time | Shape::MicroTime => self.out.bytes(number, b""),
             Shape::List(_) | Shape::Map(_) | Shape::Bytes | Shape::Any => {}
-        }
-        Ok(())
-    }
-
-    /// A field that is given; copied if it is what it was in the object before.
-    fn noted(
-        &mut self,
-        number: usize,
-        shape: &Shape,
-        wire: &Wire,
-        tag: u32,
-        at: Place,
-    ) -> Result<(), EncodeError> {
-        let node = self.node(at)?;
-        let since = self.out.position();
-        if node.what == What::Same {
-            let before = self.like.and_then(|like| like.encoded(number)).ok_or(EncodeError::Json(at))?;
-            self.out.push(before);
-            self.same += (node.end - node.start) as usize;
-        } else {
-            match shape {
-                Shape::List(item) => self.noted_items(number, item, wire, tag, at)?,
-                shape => self.field(shape, wire, tag, at)?,
-            }
-        }
-        let bracket = matches!(node.what, What::Nested | What::Raw | What::Same);
-        if let Some(notes) = self.notes.as_mut().filter(|_| bracket) {
-            let encoded = (since, self.out.position());
-            notes.note(number, Seen { json: (node.start as usize, node.end as usize), encoded });
         }
         Ok(())
     }
@@ -181,54 +140,17 @@ impl<'a> Emit<'a> {
         Ok(())
     }
 
-    /// The same for a list that stands in a field of that number: each item is copied or noted by itself.
-    fn noted_items(
-        &mut self,
-        number: usize,
-        item: &Shape,
-        wire: &Wire,
-        tag: u32,
-        at: Place,
-    ) -> Result<(), EncodeError> {
-        let height = self.children(at)?;
-        let length = self.stack.len() - height;
-        let first = self.notes.as_mut().map_or(0, |notes| notes.begin_list(number, length));
-        while self.stack.len() > height
-            && let Some(child) = self.stack.pop()
-        {
-            let (index, node) = (self.stack.len() - height, self.node(child as usize)?);
-            let since = self.out.position();
-            if node.what == What::Same {
-                let before = self.like.and_then(|like| like.item_encoded(number, index));
-                self.out.push(before.ok_or(EncodeError::Json(at))?);
-                self.same += (node.end - node.start) as usize;
-            } else {
-                self.value(item, wire, tag, child as usize)?;
-            }
-            if let Some(notes) =
-                self.notes.as_mut().filter(|_| matches!(node.what, What::Nested | What::Same))
-            {
-                let encoded = (since, self.out.position());
-                notes.note_item(
-                    first + index,
-                    Seen { json: (node.start as usize, node.end as usize), encoded },
-                );
-            }
-        }
-        Ok(())
-    }
-
     fn entries(&mut self, item: &Shape, wire: &Wire, number: u32, at: Place) -> Result<(), EncodeError> {
         let height = self.children(at)?;
         self.sort_keys(height);
         while self.stack.len() > height
             && let (Some(value), Some(key)) = (self.stack.pop(), self.stack.pop())
         {
-            let since = self.out.position();
+            let since = self.open();
             self.value(item, wire, 2, value as usize)?;
             let key = self.text(self.node(key as usize)?)?;
             self.out.bytes(1, key.as_bytes());
-            self.out.close(number, since);
+            self.close(number, since);
         }
         Ok(())
     }
@@ -274,55 +196,96 @@ impl<'a> Emit<'a> {
         let node = self.node(at)?;
         match shape {
             shape if node.what == What::Null => self.nothing(shape, number)?,
-            Shape::String if node.what == What::Text => {
-                let text = self.raw(node);
-                self.out.bytes(number, text);
-            }
-            Shape::String => {
-                let text = self.text(node)?;
-                self.out.bytes(number, text.as_bytes());
-            }
+            Shape::String => self.string(number, node)?,
             Shape::Bytes => {
                 let bytes = STANDARD.decode(self.text(node)?.as_bytes()).map_err(|_| EncodeError::Text)?;
                 self.out.bytes(number, &bytes);
             }
-            Shape::Bool => self.out.number(number, i64::from(self.raw(node) == b"true")),
-            Shape::Int32 | Shape::Int64 => {
-                let value = self.integer(node)?;
-                self.out.number(number, value);
+            Shape::Bool => {
+                self.number(number, i64::from(self.raw(node) == b"true"), node, Value::Truth);
             }
+            Shape::Int32 | Shape::Int64 => self.number(number, self.integer(node)?, node, Value::Integer),
             Shape::Double => {
                 let value = self.span(node).parse().map_err(|_| EncodeError::Text)?;
                 self.out.double(number, value);
             }
-            Shape::IntOrString if node.what == What::Bare => {
-                let value = self.integer(node)?;
-                self.int_or_string(number, 0, value, b"");
-            }
-            Shape::IntOrString => {
-                let text = self.text(node)?;
-                self.int_or_string(number, 1, 0, text.as_bytes());
-            }
+            Shape::IntOrString => self.int_or_string(number, Some(node))?,
             Shape::Map(_) => {}
             _ => {
-                let since = self.out.position();
+                let since = self.open();
                 self.nested(shape, wire, at, node)?;
-                self.out.close(number, since);
+                self.close(number, since);
             }
         }
         Ok(())
+    }
+
+    /// What is written from here on until it is closed is a message or a text of its own.
+    fn open(&mut self) -> usize {
+        if let Some(notes) = &mut self.notes {
+            notes.open();
+        }
+        self.out.position()
+    }
+
+    fn close(&mut self, number: u32, since: usize) {
+        let end = self.out.position();
+        self.out.varint((end - since) as u64);
+        if let Some(notes) = &mut self.notes {
+            notes.close(end - since, end, self.out.position());
+        }
+        self.out.key(number, 2);
+    }
+
+    /// What was written since then stands for this node and nothing else.
+    fn stands_for(&mut self, node: Node, value: Value, since: usize) {
+        if let Some(notes) = &mut self.notes {
+            let json = (node.start as usize, node.end as usize);
+            notes.leaf(value, json, (since, self.out.position()));
+        }
+    }
+
+    fn string(&mut self, number: u32, node: Node) -> Result<(), EncodeError> {
+        let text = match node.what {
+            What::EscapedText => Cow::Owned(self.text(node)?.into_owned().into_bytes()),
+            _ => Cow::Borrowed(self.raw(node)),
+        };
+        let since = self.open();
+        self.out.push(&text);
+        if node.what == What::Text {
+            self.stands_for(node, Value::Text, since);
+        }
+        self.close(number, since);
+        Ok(())
+    }
+
+    fn number(&mut self, number: u32, value: i64, node: Node, kind: Value) {
+        let since = self.out.position();
+        self.out.varint(value.cast_unsigned());
+        if node.what == What::Bare {
+            self.stands_for(node, kind, since);
+        }
+        self.out.key(number, 0);
     }
 
     fn integer(&self, node: Node) -> Result<i64, EncodeError> {
         self.span(node).parse().map_err(|_| EncodeError::Text)
     }
 
-    fn int_or_string(&mut self, number: u32, is_text: i64, value: i64, text: &[u8]) {
-        let since = self.out.position();
-        self.out.bytes(3, text);
-        self.out.number(2, value);
-        self.out.number(1, is_text);
-        self.out.close(number, since);
+    fn int_or_string(&mut self, number: u32, given: Option<Node>) -> Result<(), EncodeError> {
+        let since = self.open();
+        let text = given.filter(|node| node.what != What::Bare);
+        match text {
+            Some(node) => self.string(3, node)?,
+            None => self.out.bytes(3, b""),
+        }
+        match given.filter(|node| node.what == What::Bare) {
+            Some(node) => self.number(2, self.integer(node)?, node, Value::Integer),
+            None => self.out.number(2, 0),
+        }
+        self.out.number(1, i64::from(text.is_some()));
+        self.close(number, since);
+        Ok(())
     }
 
     /// What is a message of its own.
@@ -331,11 +294,7 @@ impl<'a> Emit<'a> {
             Shape::Object(id) => self.message(*id, Some(at)),
             // A list inside a list or map is wrapped in a message of its own.
             Shape::List(item) => self.items(item, wire, 1, at),
-            Shape::Quantity => {
-                let text = self.text(node)?;
-                self.out.bytes(1, text.as_bytes());
-                Ok(())
-            }
+            Shape::Quantity => self.string(1, node),
             Shape::Time => self.moment(node, Precision::Seconds),
             Shape::MicroTime => self.moment(node, Precision::Micros),
             Shape::Duration => {
@@ -357,8 +316,12 @@ impl<'a> Emit<'a> {
 
     fn moment(&mut self, node: Node, precision: Precision) -> Result<(), EncodeError> {
         let at = time::parse(&self.text(node)?, precision).map_err(|_| EncodeError::Text)?;
+        let since = self.out.position();
         self.out.number(2, i64::from(at.subsec_nanosecond()));
         self.out.number(1, at.as_second());
+        if node.what == What::Text {
+            self.stands_for(node, Value::Moment(precision), since);
+        }
         Ok(())
     }
 
@@ -401,9 +364,9 @@ impl<'a> Emit<'a> {
 
     fn schema(&mut self, number: u32, at: Place) -> Result<(), EncodeError> {
         let Some(id) = self.schemas.named(JSON_SCHEMA) else { return Ok(()) };
-        let since = self.out.position();
+        let since = self.open();
         self.message(id, Some(at))?;
-        self.out.close(number, since);
+        self.close(number, since);
         Ok(())
     }
 }

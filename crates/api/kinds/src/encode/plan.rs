@@ -10,8 +10,6 @@ use crate::schema::{Field, ObjectType, Shape, Wire, Zero};
 pub(super) struct Plan {
     /// How many fields the struct has.
     pub(super) fields: usize,
-    /// The number of its first field among the fields of all structs.
-    pub(super) first: usize,
     pub(super) steps: Vec<Step>,
 }
 
@@ -31,12 +29,8 @@ pub(super) enum Step {
 pub(super) fn plans() -> &'static [Plan] {
     static PLANS: OnceLock<Vec<Plan>> = OnceLock::new();
     PLANS.get_or_init(|| {
-        let mut next = 0;
-        let plan = |(_, object): (_, &ObjectType)| {
-            let first = next;
-            next += object.fields.len();
-            Plan { fields: object.fields.len(), first, steps: steps(object, &[]) }
-        };
+        let plan =
+            |(_, object): (_, &ObjectType)| Plan { fields: object.fields.len(), steps: steps(object, &[]) };
         builtin().schemas.types().map(plan).collect()
     })
 }

@@ -2,8 +2,6 @@
 //! what it calls free JSON is not looked into.
 
 use super::EncodeError;
-use super::like::Like;
-use super::plan::Plan;
 use crate::decode::protobuf::JSON_SCHEMA;
 use crate::schema::{Field, ObjectType, Schemas, Shape, TypeId, Wire};
 
@@ -31,8 +29,6 @@ pub(super) enum What {
     Nested,
     /// JSON that is taken as it is.
     Raw,
-    /// Just what the same field was in the object that this one is likened to.
-    Same,
     /// A key's value that is none; elsewhere nothing is noted of those.
     Null,
 }
@@ -54,25 +50,16 @@ impl Tape {
         self.nodes.capacity() * size_of::<Node>()
     }
 
-    pub(super) fn read(
-        &mut self,
-        plans: &[Plan],
-        schemas: &Schemas,
-        like: Option<&Like>,
-        root: TypeId,
-        json: &[u8],
-    ) -> Result<(), EncodeError> {
+    pub(super) fn read(&mut self, schemas: &Schemas, root: TypeId, json: &[u8]) -> Result<(), EncodeError> {
         self.nodes.clear();
-        let mut scan = Scan { plans, schemas, like, json, at: 0, nodes: &mut self.nodes, depth: 0 };
+        let mut scan = Scan { schemas, json, at: 0, nodes: &mut self.nodes, depth: 0 };
         scan.value(&Shape::Object(root), &Wire::Plain, 0)?;
         Ok(())
     }
 }
 
 struct Scan<'a> {
-    plans: &'a [Plan],
     schemas: &'a Schemas,
-    like: Option<&'a Like>,
     json: &'a [u8],
     at: usize,
     nodes: &'a mut Vec<Node>,
@@ -167,10 +154,7 @@ impl Scan<'_> {
     }
 
     fn object(&mut self, id: TypeId, field: u16) -> Result<(), EncodeError> {
-        let (schemas, plans) = (self.schemas, self.plans);
-        let (Some(object), Some(plan)) = (schemas.get(id), plans.get(id.0 as usize)) else {
-            return self.skip();
-        };
+        let Some(object) = self.schemas.get(id) else { return self.skip() };
         self.nested(field, |scan| {
             let mut likely = 0;
             if scan.take(b'}')? {
@@ -184,10 +168,7 @@ impl Scan<'_> {
                     Some((index, field)) => {
                         likely = index + 1;
                         let place = u16::try_from(index).unwrap_or(u16::MAX);
-                        let number = plan.first + index;
-                        if !scan.same(&field.shape, number, place)? {
-                            scan.field(field, number, place)?;
-                        }
+                        scan.value(&field.shape, &field.wire, place)?;
                     }
                     None => scan.skip()?,
                 }
@@ -195,44 +176,6 @@ impl Scan<'_> {
                     return Ok(());
                 }
             }
-        })
-    }
-
-    /// Notes the value of a field that is just what it was in the object before. One that has brackets ends where its like did,
-    /// so what is in it need not be looked at.
-    fn same(&mut self, shape: &Shape, number: usize, field: u16) -> Result<bool, EncodeError> {
-        let (Some(like), Shape::Object(_) | Shape::List(_) | Shape::Map(_) | Shape::Any) = (self.like, shape)
-        else {
-            return Ok(false);
-        };
-        self.matches(like.json(number), field)
-    }
-
-    fn matches(&mut self, before: Option<&[u8]>, field: u16) -> Result<bool, EncodeError> {
-        let bracket = matches!(self.peek()?, b'{' | b'[');
-        let rest = self.json.get(self.at..).unwrap_or_default();
-        let Some(before) = before.filter(|before| bracket && rest.starts_with(before)) else {
-            return Ok(false);
-        };
-        let start = self.at;
-        self.at += before.len();
-        self.note(start, self.at, field, What::Same)?;
-        Ok(true)
-    }
-
-    /// The items of a list are likened one by one, each to the one in its place.
-    fn field(&mut self, field: &Field, number: usize, place: u16) -> Result<(), EncodeError> {
-        let (Some(like), Shape::List(item), b'[') = (self.like, &field.shape, self.peek()?) else {
-            return self.value(&field.shape, &field.wire, place);
-        };
-        let mut index = 0;
-        self.list_of(place, |scan| {
-            let noted = scan.nodes.len();
-            if !scan.matches(like.item_json(number, index), 0)? {
-                scan.value(item, &field.wire, 0)?;
-            }
-            index += usize::from(scan.nodes.len() > noted);
-            Ok(())
         })
     }
 
@@ -258,20 +201,12 @@ impl Scan<'_> {
     }
 
     fn list(&mut self, item: &Shape, wire: &Wire, field: u16) -> Result<(), EncodeError> {
-        self.list_of(field, |scan| scan.value(item, wire, 0))
-    }
-
-    fn list_of(
-        &mut self,
-        field: u16,
-        mut item: impl FnMut(&mut Self) -> Result<(), EncodeError>,
-    ) -> Result<(), EncodeError> {
         self.nested(field, |scan| {
             if scan.take(b']')? {
                 return Ok(());
             }
             loop {
-                item(scan)?;
+                scan.value(item, wire, 0)?;
                 if !scan.more(b']')? {
                     return Ok(());
                 }
@@ -320,11 +255,7 @@ impl Scan<'_> {
 
     fn bare(&mut self) -> Result<(), EncodeError> {
         let start = self.at;
-        while let Some(byte) = self.json.get(self.at)
-            && !matches!(byte, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t')
-        {
-            self.at += 1;
-        }
+        self.at += bare(self.json.get(start..).unwrap_or_default());
         if self.at > start { Ok(()) } else { self.wrong() }
     }
 
@@ -367,8 +298,14 @@ impl Scan<'_> {
     }
 }
 
+/// How far a number, `true` or `false` goes.
+pub(super) fn bare(bytes: &[u8]) -> usize {
+    let end = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t');
+    bytes.iter().position(end).unwrap_or(bytes.len())
+}
+
 /// How far a text goes before its end or an escape. Looks at eight bytes at a time.
-fn plain(bytes: &[u8]) -> Option<usize> {
+pub(super) fn plain(bytes: &[u8]) -> Option<usize> {
     const LOW: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
     let zero = |word: u64| word.wrapping_sub(LOW) & !word & HIGH;

@@ -126,8 +126,93 @@ fn items_that_are_alike_come_out_as_if_they_were_alone() {
     ] {
         let json = pod(name, image, zone).to_string();
         let alone = Encoder::default().message(&form, json.as_bytes()).unwrap().to_vec();
-        assert_eq!(alike.item(&form, json.as_bytes()).unwrap(), alone, "{name}");
+        let mut item = Vec::new();
+        alike.item(&form, json.as_bytes(), &mut item).unwrap();
+        assert_eq!(alike.item_length(&form, json.as_bytes()).unwrap(), item.len(), "{name}");
+        assert!(item.ends_with(&alone) && item.len() - alone.len() == 3, "{name}");
     }
+}
+
+/// What another item may have in place of something, and whether the two are still alike but for their values.
+#[test]
+fn values_of_items_are_exchanged() {
+    let base = json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "a", "generation": 5, "creationTimestamp": "2024-05-01T10:00:00Z", "labels": {"k": "v"}},
+        "spec": {"containers": [{"name": "c", "stdin": true, "ports": [{"containerPort": 80}], "resources": {"limits": {"cpu": "1"}},
+            "livenessProbe": {"httpGet": {"port": "http"}, "periodSeconds": 10}, "readinessProbe": {"tcpSocket": {"port": 80}}}]}})
+    .to_string();
+    let long = |length: usize| format!("\"name\":\"{}\"", "x".repeat(length));
+    for (from, to, alike) in [
+        ("\"name\":\"a\"", "\"name\":\"b\"", true),
+        ("\"name\":\"a\"", "\"name\":\"\"", true),
+        ("\"name\":\"a\"", &long(127), true),
+        ("\"name\":\"a\"", &long(128), true),
+        ("\"name\":\"a\"", &long(20_000), true),
+        ("\"name\":\"a\"", "\"name\":\"\\n\"", false),
+        ("\"name\":\"a\"", "\"name\":null", false),
+        ("\"name\":\"a\"", "\"other\":\"a\"", false),
+        ("\"generation\":5", "\"generation\":55", true),
+        ("\"generation\":5", "\"generation\":-1", true),
+        ("\"generation\":5", "\"generation\":5 ", false),
+        ("\"generation\":5", "\"generation\":null", false),
+        ("10:00:00Z", "23:59:59Z", true),
+        ("2024-05-01T10:00:00Z", "1970-01-01T00:00:00Z", true),
+        ("2024-05-01T10:00:00Z", "2024-05-01T10:00:00.5Z", true),
+        ("\"k\":\"v\"", "\"k\":\"value\"", true),
+        ("\"k\":\"v\"", "\"l\":\"v\"", false),
+        ("\"k\":\"v\"", "", false),
+        ("\"stdin\":true", "\"stdin\":false", true),
+        ("\"stdin\":true", "\"stdin\":1", false),
+        ("\"containerPort\":80", "\"containerPort\":8080", true),
+        ("\"cpu\":\"1\"", "\"cpu\":\"100m\"", true),
+        ("\"port\":\"http\"", "\"port\":\"https\"", true),
+        ("\"port\":\"http\"", "\"port\":80", false),
+        ("\"port\":80", "\"port\":8080", true),
+    ] {
+        let case = format!("{from} {}", to.chars().take(40).collect::<String>());
+        let other = base.replace(from, to);
+        assert_ne!(base, other, "{case}");
+        let form = Form::of("", "v1", "Pod").unwrap();
+        let mut encoder = Encoder::default();
+        for json in [&base, &other, &base] {
+            let alone = Encoder::default().message(&form, json.as_bytes()).unwrap().to_vec();
+            let mut wanted = Vec::new();
+            item_head(alone.len(), &mut wanted);
+            wanted.extend(alone);
+            let mut item = Vec::new();
+            encoder.item(&form, json.as_bytes(), &mut item).unwrap();
+            assert_eq!(item, wanted, "{case}");
+        }
+        assert_eq!(encoder.templates.len(), if alike { 1 } else { 2 }, "{case}");
+    }
+    // What is wrong is refused however much else is alike.
+    let (form, mut encoder) = (Form::of("", "v1", "Pod").unwrap(), Encoder::default());
+    encoder.item(&form, base.as_bytes(), &mut Vec::new()).unwrap();
+    for (from, to) in
+        [("10:00:00Z", "25:00:00Z"), ("\"generation\":5", "\"generation\":x"), ("\"v\"}", "\"v")]
+    {
+        let broken = base.replace(from, to);
+        assert!(encoder.item(&form, broken.as_bytes(), &mut Vec::new()).is_err(), "{to}");
+    }
+}
+
+/// Several values at once, so that lengths around them grow and shrink together.
+#[test]
+fn all_values_may_differ_at_once() {
+    let form = Form::of("", "v1", "ConfigMap").unwrap();
+    let mut encoder = Encoder::default();
+    for turn in 0..300usize {
+        let text = |n: usize| "y".repeat(turn * n % 131);
+        let json = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": text(1), "labels": {"a": text(7), "b": text(3)},
+            "ownerReferences": [{"apiVersion": "v1", "controller": turn % 2 == 0, "kind": "X", "name": text(5), "uid": text(11)}]},
+            "data": {"x": text(13), "y": text(17)}}).to_string();
+        let alone = Encoder::default().message(&form, json.as_bytes()).unwrap().to_vec();
+        let mut item = Vec::new();
+        encoder.item(&form, json.as_bytes(), &mut item).unwrap();
+        assert!(item.ends_with(&alone), "{turn}");
+        assert_eq!(encoder.item_length(&form, json.as_bytes()).unwrap(), item.len(), "{turn}");
+    }
+    assert_eq!(encoder.templates.len(), 1);
 }
 
 #[test]

@@ -1,0 +1,172 @@
+//! An item of a list that others are written after. The items of a list have much in common: where one differs from this one only in texts,
+//! numbers and times, its encoding is this one's with those exchanged, and it need not be parsed. Knows no schema.
+
+mod exchange;
+
+use crate::schema::TypeId;
+use crate::time::Precision;
+
+pub(super) use self::exchange::Exchange;
+
+/// What can be exchanged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Value {
+    /// Written as it is read.
+    Text,
+    Integer,
+    Truth,
+    Moment(Precision),
+}
+
+/// A value that stands alone: where it is in the JSON, a text's without its quotes, and where in the encoding, without what announces it.
+#[derive(Debug, Clone, Copy)]
+struct Leaf {
+    value: Value,
+    json: (usize, usize),
+    encoded: (usize, usize),
+    /// The innermost length that counts it; `NONE` if only the whole does.
+    within: usize,
+}
+
+/// A length that stands in the encoding before what it counts.
+#[derive(Debug, Clone, Copy)]
+struct Length {
+    counted: usize,
+    encoded: (usize, usize),
+    within: usize,
+}
+
+const NONE: usize = usize::MAX;
+
+/// What is noted while an object is written from its end to its beginning; places are counted from the end.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    leaves: Vec<Leaf>,
+    /// Outer ones first.
+    lengths: Vec<Length>,
+    /// Those that are being written.
+    open: Vec<usize>,
+}
+
+impl Notes {
+    pub(super) fn clear(&mut self) {
+        self.leaves.clear();
+        self.lengths.clear();
+        self.open.clear();
+    }
+
+    fn within(&self) -> usize {
+        self.open.last().copied().unwrap_or(NONE)
+    }
+
+    pub(super) fn open(&mut self) {
+        let within = self.within();
+        self.open.push(self.lengths.len());
+        self.lengths.push(Length { counted: 0, encoded: (0, 0), within });
+    }
+
+    /// The length itself was written between the two places.
+    pub(super) fn close(&mut self, counted: usize, end: usize, start: usize) {
+        if let Some(length) = self.open.pop().and_then(|at| self.lengths.get_mut(at)) {
+            (length.counted, length.encoded) = (counted, (start, end));
+        }
+    }
+
+    pub(super) fn leaf(&mut self, value: Value, json: (usize, usize), (end, start): (usize, usize)) {
+        self.leaves.push(Leaf { value, json, encoded: (start, end), within: self.within() });
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Template {
+    message: Option<TypeId>,
+    json: Vec<u8>,
+    encoded: Vec<u8>,
+    /// In the order of the JSON.
+    leaves: Vec<Leaf>,
+    /// Outer ones first.
+    lengths: Vec<Length>,
+}
+
+impl Template {
+    pub(super) fn is_of(&self, message: TypeId) -> bool {
+        self.message == Some(message)
+    }
+
+    pub(super) fn held(&self) -> usize {
+        self.json.capacity()
+            + self.encoded.capacity()
+            + self.leaves.capacity() * size_of::<Leaf>()
+            + self.lengths.capacity() * size_of::<Length>()
+    }
+
+    /// Becomes the object that the notes are of. Leaves other memory for notes.
+    pub(super) fn keep(&mut self, message: TypeId, json: &[u8], encoded: &[u8], notes: &mut Notes) {
+        self.message = Some(message);
+        self.json.clear();
+        self.json.extend_from_slice(json);
+        self.encoded.clear();
+        self.encoded.extend_from_slice(encoded);
+        std::mem::swap(&mut self.leaves, &mut notes.leaves);
+        std::mem::swap(&mut self.lengths, &mut notes.lengths);
+        let from_start = |(start, end): (usize, usize)| (encoded.len() - start, encoded.len() - end);
+        self.leaves.iter_mut().for_each(|leaf| leaf.encoded = from_start(leaf.encoded));
+        self.lengths.iter_mut().for_each(|length| length.encoded = from_start(length.encoded));
+        self.leaves.sort_unstable_by_key(|leaf| leaf.json);
+    }
+
+    /// Whether an object is this one with other values. Then `exchange` has what is to be exchanged.
+    pub(super) fn fit(&self, json: &[u8], exchange: &mut Exchange) -> bool {
+        exchange.begin(self);
+        let fits = self.compare(json, exchange).is_some();
+        if fits {
+            exchange.finish(self);
+        }
+        fits
+    }
+
+    fn compare(&self, json: &[u8], exchange: &mut Exchange) -> Option<()> {
+        let (mut own, mut other) = (0, 0);
+        let mut leaves = self.leaves.iter();
+        loop {
+            let same = common(self.json.get(own..)?, json.get(other..)?);
+            (own, other) = (own + same, other + same);
+            if own == self.json.len() && other == json.len() {
+                return Some(());
+            }
+            // All that comes before a leaf is the same in both, so what differs in it stands in the same place of the same structure.
+            let leaf = leaves.find(|leaf| leaf.json.1 >= own)?;
+            let start = other - own.checked_sub(leaf.json.0)?;
+            let end = start + leaf.value.length(json.get(start..)?)?;
+            exchange.add(self, leaf, json, (start, end))?;
+            (own, other) = (leaf.json.1, end);
+        }
+    }
+
+    /// Appends the encoding of the object that was found to fit.
+    pub(super) fn write(&self, exchange: &Exchange, json: &[u8], out: &mut Vec<u8>) {
+        exchange.write(&self.encoded, json, out);
+    }
+}
+
+/// How many bytes two texts have in common. Looks at many at a time as long as they are the same.
+fn common(one: &[u8], other: &[u8]) -> usize {
+    let (wide, _) = one.as_chunks::<64>();
+    let (others, _) = other.as_chunks::<64>();
+    let at = 64 * wide.iter().zip(others).take_while(|(one, other)| one == other).count();
+    let (one, other) = (one.get(at..).unwrap_or_default(), other.get(at..).unwrap_or_default());
+    let (words, _) = one.as_chunks::<8>();
+    let (others, _) = other.as_chunks::<8>();
+    for (index, (word, other)) in words.iter().zip(others).enumerate() {
+        let differs = u64::from_le_bytes(*word) ^ u64::from_le_bytes(*other);
+        if differs != 0 {
+            return at + index * 8 + differs.trailing_zeros() as usize / 8;
+        }
+    }
+    let end = words.len().min(others.len()) * 8;
+    let rest = one.iter().zip(other).skip(end).take_while(|(one, other)| one == other);
+    at + end + rest.count()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+//! What has to change in an encoding when values are exchanged: the values, and the lengths of all that holds them.
+
+use std::str;
+
+use super::{Leaf, Template, Value};
+use crate::encode::back::put_varint;
+use crate::encode::tape;
+use crate::time;
+
+/// Reused from object to object.
+#[derive(Debug, Default)]
+pub(in crate::encode) struct Exchange {
+    edits: Vec<Edit>,
+    /// Values that are not written as they are read, and lengths.
+    made: Vec<u8>,
+    /// By how much each of the template's lengths changes.
+    growth: Vec<usize>,
+    /// Those of them that may.
+    grown: Vec<usize>,
+    length: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Edit {
+    /// What goes, in the template's encoding.
+    gone: (usize, usize),
+    new: (usize, usize),
+    from: Source,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    Json,
+    Made,
+}
+
+impl Value {
+    /// How far a value of this sort goes in JSON; `None` if it is of another sort or not written plainly.
+    pub(super) fn length(self, json: &[u8]) -> Option<usize> {
+        match self {
+            Value::Text | Value::Moment(_) => {
+                tape::plain(json).filter(|length| json.get(*length) == Some(&b'"'))
+            }
+            Value::Integer | Value::Truth => Some(tape::bare(json)),
+        }
+    }
+}
+
+impl Exchange {
+    pub(super) fn begin(&mut self, template: &Template) {
+        self.edits.clear();
+        self.made.clear();
+        for at in self.grown.drain(..) {
+            self.growth[at] = 0;
+        }
+        if self.growth.len() < template.lengths.len() {
+            self.growth.resize(template.lengths.len(), 0);
+        }
+        self.length = template.encoded.len();
+    }
+
+    /// How long the encoding will be.
+    pub(in crate::encode) fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Exchanges one value for what stands there in the JSON; `None` if that is no such value.
+    pub(super) fn add(
+        &mut self,
+        template: &Template,
+        leaf: &Leaf,
+        json: &[u8],
+        place: (usize, usize),
+    ) -> Option<()> {
+        let text = json.get(place.0..place.1)?;
+        let start = self.made.len();
+        match leaf.value {
+            Value::Text => {}
+            Value::Integer => {
+                let number: i64 = str::from_utf8(text).ok()?.parse().ok()?;
+                put_varint(number.cast_unsigned(), &mut self.made);
+            }
+            Value::Truth if text == b"true" => self.made.push(1),
+            Value::Truth if text == b"false" => self.made.push(0),
+            Value::Truth => return None,
+            Value::Moment(precision) => {
+                let at = time::parse(str::from_utf8(text).ok()?, precision).ok()?;
+                self.made.push(1 << 3);
+                put_varint(at.as_second().cast_unsigned(), &mut self.made);
+                self.made.push(2 << 3);
+                put_varint(i64::from(at.subsec_nanosecond()).cast_unsigned(), &mut self.made);
+            }
+        }
+        let (from, new) = match leaf.value {
+            Value::Text => (Source::Json, place),
+            _ => (Source::Made, (start, self.made.len())),
+        };
+        self.edit(template, leaf.within, Edit { gone: leaf.encoded, new, from });
+        Some(())
+    }
+
+    /// Changes what stands within that length.
+    fn edit(&mut self, template: &Template, mut within: usize, edit: Edit) {
+        self.edits.push(edit);
+        let (new, gone) = (edit.new.1 - edit.new.0, edit.gone.1 - edit.gone.0);
+        if new == gone {
+            return;
+        }
+        self.length = self.length + new - gone;
+        while let Some(length) = template.lengths.get(within) {
+            self.grown.push(within);
+            // Wrapping, as what shrinks grows by less than nothing.
+            self.growth[within] = self.growth[within].wrapping_add(new).wrapping_sub(gone);
+            within = length.within;
+        }
+    }
+
+    /// Changes the lengths of all that holds exchanged values, inner ones first: a length that needs one more byte makes others grow.
+    pub(super) fn finish(&mut self, template: &Template) {
+        if !self.grown.is_empty() {
+            let mut grown = std::mem::take(&mut self.grown);
+            grown.sort_unstable_by_key(|at| std::cmp::Reverse(*at));
+            grown.dedup();
+            for &at in &grown {
+                let Some(length) = template.lengths.get(at).filter(|_| self.growth[at] != 0) else {
+                    continue;
+                };
+                let start = self.made.len();
+                put_varint(length.counted.wrapping_add(self.growth[at]) as u64, &mut self.made);
+                let new = (start, self.made.len());
+                self.edit(template, length.within, Edit { gone: length.encoded, new, from: Source::Made });
+            }
+            // What `edit` has noted since are lengths around these, which are among them already.
+            self.grown = grown;
+        }
+        self.edits.sort_unstable_by_key(|edit| edit.gone);
+    }
+
+    pub(super) fn write(&self, template: &[u8], json: &[u8], out: &mut Vec<u8>) {
+        let mut at = 0;
+        for edit in &self.edits {
+            let source = match edit.from {
+                Source::Json => json,
+                Source::Made => &self.made,
+            };
+            out.extend_from_slice(&template[at..edit.gone.0]);
+            out.extend_from_slice(&source[edit.new.0..edit.new.1]);
+            at = edit.gone.1;
+        }
+        out.extend_from_slice(&template[at..]);
+    }
+}

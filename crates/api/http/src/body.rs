@@ -71,6 +71,28 @@ impl Body {
         matches!(self.0, Content::Live(_) | Content::Relayed(_))
     }
 
+    /// What somebody else says, each piece as `change` makes it and `end` behind the last one. What breaks off has no end.
+    pub(crate) fn changed<S: Send + 'static>(
+        self,
+        state: S,
+        change: fn(&mut S, &Bytes) -> Bytes,
+        end: fn(S) -> Bytes,
+    ) -> Self {
+        let Content::Relayed(pieces) = self.0 else { return self };
+        let changed = stream::unfold((pieces, Some(state)), move |(mut pieces, state)| async move {
+            let mut state = state?;
+            match pieces.next().await {
+                Some(Ok(piece)) => Some((Ok(change(&mut state, &piece)), (pieces, Some(state)))),
+                Some(Err(broken)) => Some((Err(broken), (pieces, None))),
+                None => Some((Ok(end(state)), (pieces, None))),
+            }
+        });
+        Self::relayed(changed.filter(|piece| {
+            let sent = !piece.as_ref().is_ok_and(Bytes::is_empty);
+            async move { sent }
+        }))
+    }
+
     /// Keeps `held` until the last piece is sent, or nobody wants the rest.
     pub(crate) fn holding(self, held: impl Send + 'static) -> Self {
         match self.0 {

@@ -2,15 +2,20 @@
 //! must be changed on the way so that links still lead through us, and nothing else of what is said.
 
 mod endpoints;
+mod page;
 
 use std::net::IpAddr;
 
-use http::header::{HOST, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName,
+    HeaderValue, LOCATION,
+};
 use http::{Method, Uri};
 use kedge_kinds::{Reason, Status};
 use kedge_reach::{Place, Target};
 use serde_json::Value;
 
+use self::page::Page;
 use super::{cannot_dial, nodes, object, stream};
 use crate::answer::{self, Answer};
 use crate::api::Api;
@@ -51,21 +56,40 @@ pub(super) async fn answer(
     let place = format!("{path}{slash}{query}");
     *request.uri_mut() = place.parse::<Uri>().map_err(|error| Status::bad_request(error.to_string()))?;
     forwarded(request.headers_mut(), asking, prefix, path);
+    if says(&parts.headers, &ACCEPT).contains(HTML) {
+        // Links are found only in a page that is not compressed.
+        request.headers_mut().remove(ACCEPT_ENCODING);
+    }
     let reach = &api.connections().reach;
     let answered = proxy::exchange(reach, &target, request, asking.back(api.stopping())).await;
     if upgrades {
         return stream::upgraded(answered.map_err(|error| cannot_dial(&error))?);
     }
     let mut answer = answered.map_err(|error| unreachable(&error.cause.to_string()))?;
-    let asked = parts.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let location = answer.headers().get(LOCATION).and_then(|location| location.to_str().ok());
-    if let Some(location) =
-        location.and_then(|location| rewritten(location, &authority(&target), asked, prefix))
-        && let Ok(location) = HeaderValue::from_str(&location)
-    {
-        answer.headers_mut().insert(LOCATION, location);
+    let asked = says(&parts.headers, &HOST).to_owned();
+    let server = authority(&target);
+    let location = says(answer.headers(), &LOCATION);
+    if !location.is_empty() {
+        let location = rewritten(location, &server, &asked, prefix);
+        if let Some(location) = location.and_then(|location| HeaderValue::from_str(&location).ok()) {
+            answer.headers_mut().insert(LOCATION, location);
+        }
+        return Ok(answer);
+    }
+    let media = says(answer.headers(), &CONTENT_TYPE).split(';').next().unwrap_or_default();
+    if media.trim().eq_ignore_ascii_case(HTML) && !answer.headers().contains_key(CONTENT_ENCODING) {
+        let prefix = prefix.to_owned();
+        let page = Page::new(Box::new(move |link| rewritten(link, &server, &asked, &prefix)));
+        answer.headers_mut().remove(CONTENT_LENGTH);
+        return Ok(answer.map(|body| body.changed(page, |page, piece| page.more(piece), Page::end)));
     }
     Ok(answer)
+}
+
+const HTML: &str = "text/html";
+
+fn says<'h>(headers: &'h HeaderMap, name: &HeaderName) -> &'h str {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
 fn moved(location: &str) -> Result<Answer, Status> {

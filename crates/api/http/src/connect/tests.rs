@@ -239,6 +239,9 @@ async fn a_proxy_asks_the_node_in_the_clients_stead() {
     assert_eq!((got.code, &got.headers["location"]), (301, &format!("{node}/?x=1").parse().unwrap()));
     let got = scene.get(&format!("{node}/moved")).await;
     assert_eq!((got.code, &got.headers["location"]), (302, &format!("{node}/elsewhere/").parse().unwrap()));
+    let headers = [("accept", "text/html,*/*"), ("accept-encoding", "gzip")];
+    let got = send(&scene.admin, request("GET", &format!("{node}/page"), &headers, "")).await;
+    assert_eq!(got.text(), format!("<a href=\"{node}/rewriteme\">test</a><a href"));
     let got = call(&scene.admin, "HEAD", &format!("{node}/healthz"), "").await;
     assert_eq!((got.code, got.text().as_str()), (200, ""));
     let got = scene.get(&format!("/api/v1/nodes/n1:{}/proxy/x", scene.node.port)).await;

@@ -18,11 +18,12 @@ pub(super) async fn chosen(api: &Api, call: &Call, named: &Named<'_>) -> Result<
     let port = port_name(&service, named)?;
     let namespace = call.at.namespace.as_deref().unwrap_or_default();
     let snapshot = api.registry().store().snapshot();
-    let ready = ready(&snapshot, namespace, named.name, port);
+    let Known { any, ready } = known(&snapshot, namespace, named.name, port);
     let turn = TURN.fetch_add(1, Ordering::Relaxed) % ready.len().max(1);
     ready.into_iter().nth(turn).ok_or_else(|| {
-        let id = call.at.name.as_deref().unwrap_or_default();
-        unavailable(format!("no endpoints available for service {id:?}"))
+        // Where there are some, but none that would do, upstream tells the question and not the Service's name.
+        let asked = call.at.name.as_deref().filter(|_| any).unwrap_or(named.name);
+        unavailable(format!("no endpoints available for service {asked:?}"))
     })
 }
 
@@ -39,30 +40,40 @@ fn port_name<'v>(service: &'v Value, named: &'v Named<'_>) -> Result<&'v str, St
     found.ok_or_else(|| unavailable(format!("no service port {number} found for service {:?}", named.name)))
 }
 
-/// Only what is a pod's: an address that somebody wrote by hand could be anybody's.
-fn ready(snapshot: &Snapshot, namespace: &str, service: &str, port: &str) -> Vec<(String, u16)> {
-    let mut all = Vec::new();
+/// A Service's endpoints.
+#[derive(Default)]
+struct Known {
+    any: bool,
+    /// Only those that are a pod's: an address that somebody wrote by hand could be anybody's, and those of the Service `kubernetes`
+    /// are our own.
+    ready: Vec<(String, u16)>,
+}
+
+fn known(snapshot: &Snapshot, namespace: &str, service: &str, port: &str) -> Known {
+    let mut known = Known::default();
     for (_, entry) in snapshot.range(&format!("/registry/endpointslices/{namespace}/"), None) {
         let Ok(slice) = serde_json::from_slice::<Value>(entry.bytes()) else { continue };
         if slice["metadata"]["labels"]["kubernetes.io/service-name"] != service {
             continue;
         }
+        let endpoints = slice["endpoints"].as_array().map(Vec::as_slice).unwrap_or_default();
+        known.any |= !endpoints.is_empty();
         let ports = slice["ports"].as_array().into_iter().flatten();
         let number = ports
             .filter(|one| one["name"].as_str().unwrap_or_default() == port)
             .find_map(|one| u16::try_from(one["port"].as_u64()?).ok());
         let Some(number) = number else { continue };
-        for endpoint in slice["endpoints"].as_array().into_iter().flatten() {
+        for endpoint in endpoints {
             let address = endpoint["addresses"].as_array().and_then(|all| all.first()?.as_str());
             let ready = endpoint["conditions"]["ready"].as_bool().unwrap_or(true);
             if let Some(address) =
                 address.filter(|address| ready && has(snapshot, namespace, endpoint, address))
             {
-                all.push((address.to_owned(), number));
+                known.ready.push((address.to_owned(), number));
             }
         }
     }
-    all
+    known
 }
 
 /// Whether it is a pod of the namespace that has this address.
@@ -77,3 +88,6 @@ fn has(snapshot: &Snapshot, namespace: &str, endpoint: &Value, address: &str) ->
     let own = pod["status"]["podIPs"].as_array().into_iter().flatten();
     own.into_iter().any(|one| one["ip"] == address)
 }
+
+#[cfg(test)]
+mod tests;

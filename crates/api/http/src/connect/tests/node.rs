@@ -166,6 +166,12 @@ async fn answer(
             let answer = Response::builder().status(302).header("location", "/elsewhere/");
             answer.body(whole(String::new())).unwrap()
         }
+        "/page" => {
+            let packed = request.headers().contains_key("accept-encoding");
+            let page = if packed { "packed" } else { "<a href=\"/rewriteme\">test</a><a href" };
+            let answer = Response::builder().header("content-type", "text/html; charset=utf-8");
+            answer.header("content-length", page.len()).body(whole(page.to_owned())).unwrap()
+        }
         "/stats/summary?only_cpu_and_memory=true" => {
             counts.asked.fetch_add(1, Ordering::SeqCst);
             text(200, summary())

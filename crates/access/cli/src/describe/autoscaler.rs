@@ -44,7 +44,10 @@ pub(super) fn autoscaler(page: &mut Page, given: &Given<'_>) {
         page.columns(1, &["Type", "Status", "Reason", "Message"]);
         for one in items(&status["conditions"]) {
             let (kind, state) = (text(&one["type"]), text(&one["status"]));
-            page.line(1, format_args!("{kind}\t{state}\t{}\t{}", text(&one["reason"]), text(&one["message"])));
+            page.line(
+                1,
+                format_args!("{kind}\t{state}\t{}\t{}", text(&one["reason"]), text(&one["message"])),
+            );
         }
     }
 }

@@ -27,11 +27,7 @@ pub(super) fn describe(page: &mut Page, events: &[Value], now: &Now) {
         let age = age(event, now);
         page.line(
             1,
-            format_args!(
-                "{}\t{}\t{age}\t{source}\t{message}",
-                text(&event["type"]),
-                text(&event["reason"])
-            ),
+            format_args!("{}\t{}\t{age}\t{source}\t{message}", text(&event["type"]), text(&event["reason"])),
         );
     }
 }

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
+use super::labels_and_annotations;
 use super::page::Page;
 use super::shown::{entries, plain, text};
-use super::labels_and_annotations;
 
 /// Told at the top, or of no use to a person.
 const ELSEWHERE: [&str; 5] = [
@@ -77,7 +77,10 @@ fn label(field: &str) -> String {
             return part;
         }
         let mut letters = part.chars();
-        letters.next().map(|first| first.to_uppercase().collect::<String>() + letters.as_str()).unwrap_or_default()
+        letters
+            .next()
+            .map(|first| first.to_uppercase().collect::<String>() + letters.as_str())
+            .unwrap_or_default()
     });
     titled.collect::<Vec<_>>().join(" ")
 }

@@ -188,7 +188,8 @@ fn taken(page: &mut Page, pods: &[Value], status: &Value, now: &Now) {
 }
 
 fn is_extended(resource: &str) -> bool {
-    !matches!(resource, "cpu" | "memory" | "ephemeral-storage" | "pods") && !resource.starts_with("hugepages-")
+    !matches!(resource, "cpu" | "memory" | "ephemeral-storage" | "pods")
+        && !resource.starts_with("hugepages-")
 }
 
 /// `250m (12%)`

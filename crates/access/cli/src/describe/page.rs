@@ -135,6 +135,9 @@ mod tests {
         page.nested(2, |page| page.field(0, "Type", "x"));
         page.list(0, "Labels", ["a=1", "b=2"]);
         page.list(0, "None", Vec::<String>::new());
-        assert_eq!(page.finish(), "Source:\n    Type:  x\nLabels:    a=1\n           b=2\nNone:      <none>\n");
+        assert_eq!(
+            page.finish(),
+            "Source:\n    Type:  x\nLabels:    a=1\n           b=2\nNone:      <none>\n"
+        );
     }
 }

@@ -4,9 +4,7 @@ use serde_json::Value;
 
 use super::containers::{self, Told};
 use super::page::Page;
-use super::shown::{
-    Now, controller, is_there, items, number, pairs, plain, selector, text,
-};
+use super::shown::{Now, controller, is_there, items, number, pairs, plain, selector, text};
 use super::{Given, annotations, labels_and_annotations, name_and_namespace, volumes};
 
 pub(super) fn pod(page: &mut Page, given: &Given<'_>) {

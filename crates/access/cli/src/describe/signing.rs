@@ -58,7 +58,10 @@ fn status(status: &Value) -> String {
 fn subject(page: &mut Page, subject: &X509Name<'_>) {
     page.head(0, "Subject");
     page.line(0, format_args!("\tCommon Name:\t{}", all(subject.iter_common_name()).join("")));
-    page.line(0, format_args!("\tSerial Number:\t{}", all(subject.iter_by_oid(&OID_X509_SERIALNUMBER)).join("")));
+    page.line(
+        0,
+        format_args!("\tSerial Number:\t{}", all(subject.iter_by_oid(&OID_X509_SERIALNUMBER)).join("")),
+    );
     for (label, values) in [
         ("Organization", all(subject.iter_organization())),
         ("Organizational Unit", all(subject.iter_organizational_unit())),
@@ -85,7 +88,8 @@ fn alternatives(page: &mut Page, request: &X509CertificationRequest<'_>) {
         names.iter().filter_map(|name| pick(name)).collect()
     };
     let dns = of(|name| if let GeneralName::DNSName(name) = name { Some((*name).to_owned()) } else { None });
-    let mail = of(|name| if let GeneralName::RFC822Name(name) = name { Some((*name).to_owned()) } else { None });
+    let mail =
+        of(|name| if let GeneralName::RFC822Name(name) = name { Some((*name).to_owned()) } else { None });
     let uris = of(|name| if let GeneralName::URI(name) = name { Some((*name).to_owned()) } else { None });
     let addresses = of(|name| if let GeneralName::IPAddress(bytes) = name { address(bytes) } else { None });
     if dns.len() + mail.len() + uris.len() + addresses.len() > 0 {

@@ -3,9 +3,7 @@
 use serde_json::Value;
 
 use super::page::Page;
-use super::shown::{
-    Now, bracketed, is_there, items, labels, number, pairs, plain, plain_or, text, yes,
-};
+use super::shown::{Now, bracketed, is_there, items, labels, number, pairs, plain, plain_or, text, yes};
 use super::{Given, labels_and_annotations, name, name_and_namespace, volumes};
 
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
@@ -25,7 +23,8 @@ pub(super) fn claim(page: &mut Page, given: &Given<'_>) {
     let capacity = if bound { plain_or(&status["capacity"]["storage"], "0") } else { String::new() };
     let modes = if bound { access_modes(&status["accessModes"]) } else { String::new() };
     wanted(page, spec, &capacity, &modes);
-    let mut pods: Vec<&str> = given.related.pods.iter().flatten().map(|pod| text(&pod["metadata"]["name"])).collect();
+    let mut pods: Vec<&str> =
+        given.related.pods.iter().flatten().map(|pod| text(&pod["metadata"]["name"])).collect();
     pods.sort_unstable();
     page.list(0, "Used By", pods);
     if is_there(&status["conditions"]) {
@@ -36,10 +35,7 @@ pub(super) fn claim(page: &mut Page, given: &Given<'_>) {
             let (probed, changed) = (now.date(&one["lastProbeTime"]), now.date(&one["lastTransitionTime"]));
             let (kind, state) = (text(&one["type"]), text(&one["status"]));
             let (reason, message) = (text(&one["reason"]), text(&one["message"]));
-            page.line(
-                1,
-                format_args!("{kind} \t{state} \t{probed} \t{changed} \t{reason} \t{message}"),
-            );
+            page.line(1, format_args!("{kind} \t{state} \t{probed} \t{changed} \t{reason} \t{message}"));
         }
     }
 }

@@ -34,15 +34,15 @@ fn a_pod_has_its_page() {
                 "state": {"running": {"startedAt": "2024-05-01T11:00:01Z"}}}]}});
     let page = describe(&pod, &Related::default(), Some(&[]), &noon());
     let wanted = "\
-Name:             web
-Namespace:        walk
-Node:             n1/10.0.0.1
-Start Time:       Wed, 01 May 2024 11:00:00 +0000
-Labels:           app=web
-                  tier=front
-Annotations:      <none>
-Status:           Running
-IP:               10.1.0.2
+Name:         web
+Namespace:    walk
+Node:         n1/10.0.0.1
+Start Time:   Wed, 01 May 2024 11:00:00 +0000
+Labels:       app=web
+              tier=front
+Annotations:  <none>
+Status:       Running
+IP:           10.1.0.2
 IPs:
   IP:           10.1.0.2
 Controlled By:  ReplicaSet/web-5d
@@ -65,8 +65,8 @@ Containers:
       ME:    web (v1:metadata.name)
     Mounts:  <none>
 Conditions:
-  Type    Status
-  Ready   True \nVolumes:         <none>
+  Type           Status
+  Ready          True \nVolumes:         <none>
 QoS Class:       Burstable
 Node-Selectors:  <none>
 Tolerations:     x:NoExecute op=Exists for 300s
@@ -116,7 +116,11 @@ fn what_pods_take_of_a_node_is_counted() {
     let asks = |cpu: &str| json!({"requests": {"cpu": cpu}});
     for (case, spec, cpu) in [
         ("nothing", json!({"containers": [{"name": "a"}]}), "cpu 0 (0%) 0 (0%)"),
-        ("together", json!({"containers": [{"name": "a", "resources": asks("500m")}, {"name": "b", "resources": asks("250m")}]}), "cpu 750m (37%) 0 (0%)"),
+        (
+            "together",
+            json!({"containers": [{"name": "a", "resources": asks("500m")}, {"name": "b", "resources": asks("250m")}]}),
+            "cpu 750m (37%) 0 (0%)",
+        ),
         (
             "a larger one before the others",
             json!({"initContainers": [{"name": "i", "resources": asks("1")}], "containers": [{"name": "a", "resources": asks("500m")}]}),
@@ -149,7 +153,12 @@ fn rules_are_taken_apart_and_put_together() {
     let lines = told(&role, &Related::default(), Some(&[]), "[");
     assert_eq!(
         lines,
-        ["deployments.apps/scale [] [a] [*]", "pods [] [] [get list]", "[/healthz] [] [get]", "pods/log [] [] [get]"]
+        [
+            "deployments.apps/scale [] [a] [*]",
+            "pods [] [] [get list]",
+            "[/healthz] [] [get]",
+            "pods/log [] [] [get]"
+        ]
     );
 }
 
@@ -158,8 +167,11 @@ fn only_ready_addresses_stand_behind_a_service() {
     let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"},
         "spec": {"ports": [{"name": "http", "port": 80, "targetPort": 8080, "protocol": "TCP"}]}});
     let slice = |ready: &[Value]| {
-        let endpoints: Vec<Value> =
-            ready.iter().enumerate().map(|(n, ready)| json!({"addresses": [format!("10.0.0.{n}")], "conditions": {"ready": ready}})).collect();
+        let endpoints: Vec<Value> = ready
+            .iter()
+            .enumerate()
+            .map(|(n, ready)| json!({"addresses": [format!("10.0.0.{n}")], "conditions": {"ready": ready}}))
+            .collect();
         json!({"ports": [{"name": "http", "port": 8080}, {"name": "other", "port": 1}], "endpoints": endpoints})
     };
     let (yes, no) = (json!(true), json!(false));

@@ -3,7 +3,9 @@
 use serde_json::Value;
 
 use super::page::Page;
-use super::shown::{bracketed, entries, is_there, items, number, pairs, plain, plain_or, quantity, text, truth};
+use super::shown::{
+    bracketed, entries, is_there, items, number, pairs, plain, plain_or, quantity, text, truth,
+};
 
 /// A kind of volume: its field, what it is, and the fields of its own that are told.
 struct Source {
@@ -187,7 +189,12 @@ const SOURCES: &[Source] = &[
     Source {
         field: "storageos",
         kind: "StorageOS (a StorageOS Persistent Disk resource)",
-        told: &[("VolumeName", "volumeName", Text), ("VolumeNamespace", "volumeNamespace", Text), FS, READ_ONLY],
+        told: &[
+            ("VolumeName", "volumeName", Text),
+            ("VolumeNamespace", "volumeNamespace", Text),
+            FS,
+            READ_ONLY,
+        ],
     },
     Source {
         field: "fc",
@@ -285,7 +292,11 @@ fn written(value: &Value, source: &str, form: Form) -> String {
         Reference => match value {
             Value::Null => "nil".to_owned(),
             value if is_there(&value["namespace"]) => {
-                format!("&SecretReference{{Name:{},Namespace:{},}}", text(&value["name"]), text(&value["namespace"]))
+                format!(
+                    "&SecretReference{{Name:{},Namespace:{},}}",
+                    text(&value["name"]),
+                    text(&value["namespace"])
+                )
             }
             value => format!("&LocalObjectReference{{Name:{},}}", text(&value["name"])),
         },

@@ -152,7 +152,11 @@ mod tests {
         for (case, status, told) in [
             ("well", json!({"status": "Success"}), None),
             ("with a code", json!({"status": "Failure", "details": {"causes": causes}}), Some("exit code 7")),
-            ("otherwise", json!({"status": "Failure", "message": "no such container"}), Some("no such container")),
+            (
+                "otherwise",
+                json!({"status": "Failure", "message": "no such container"}),
+                Some("no such container"),
+            ),
         ] {
             let got = ended(&status).err().map(|error| error.to_string());
             assert_eq!(got.is_some(), told.is_some(), "{case}: {got:?}");

@@ -64,8 +64,11 @@ impl Tunnel {
     pub(crate) async fn carry<C: AsyncRead + AsyncWrite>(&self, local: C, port: u16) -> Result<(), String> {
         let number = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let headers = |kind: &str| -> Headers {
-            let pairs =
-                [("streamType", kind.to_owned()), ("port", port.to_string()), ("requestID", number.to_string())];
+            let pairs = [
+                ("streamType", kind.to_owned()),
+                ("port", port.to_string()),
+                ("requestID", number.to_string()),
+            ];
             pairs.into_iter().collect()
         };
         let told = |error: SessionError| error.to_string();

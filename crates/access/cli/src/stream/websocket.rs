@@ -5,7 +5,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::{Bytes, BytesMut};
 use http::header::{
-    CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
+    CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION,
+    UPGRADE,
 };
 use http::{HeaderValue, Method, Response, StatusCode};
 use hyper::upgrade::Upgraded;
@@ -79,7 +80,9 @@ fn agreed(response: &Response<Body>, key: &str, protocols: &[&'static str]) -> R
     if response.status() != StatusCode::SWITCHING_PROTOCOLS
         || told(SEC_WEBSOCKET_ACCEPT) != Some(&*STANDARD.encode(sum))
     {
-        return Err(CliError::unmet("unable to upgrade connection: the server does not speak WebSocket here"));
+        return Err(CliError::unmet(
+            "unable to upgrade connection: the server does not speak WebSocket here",
+        ));
     }
     let protocol = told(SEC_WEBSOCKET_PROTOCOL).unwrap_or_default();
     match protocols.contains(&protocol) {

@@ -69,7 +69,9 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
             let there = There::find(session, typed, namespace, &pod).await?;
             there.take(&path, &to).await
         }
-        (Place::Here(_), Place::Here(_)) => Err(CliError::usage("one of src or dest must be a remote file specification")),
+        (Place::Here(_), Place::Here(_)) => {
+            Err(CliError::usage("one of src or dest must be a remote file specification"))
+        }
         (Place::There { .. }, Place::There { .. }) => {
             Err(CliError::usage("src and dest cannot both be remote: copy to a local file in between"))
         }
@@ -100,7 +102,12 @@ impl<'s> There<'s> {
     }
 
     /// Runs a command there. What it complains about is the error.
-    async fn run(&self, command: &[&str], said: Said, mut out: impl FnMut(&[u8]) + Send) -> Result<(), CliError> {
+    async fn run(
+        &self,
+        command: &[&str],
+        said: Said,
+        mut out: impl FnMut(&[u8]) + Send,
+    ) -> Result<(), CliError> {
         let asked = exec::asked(&self.container, said.input.is_some(), false);
         let path = exec::path(&self.pod, command.iter().copied(), &asked);
         let mut complaint = Vec::new();
@@ -131,8 +138,13 @@ impl<'s> There<'s> {
         }
         // Into a folder that is there, under its own name; otherwise as the name says.
         let api = self.session.api().await?;
-        let test = exec::path(&self.pod, ["test", "-d", to].into_iter(), &exec::asked(&self.container, false, false));
-        let is_folder = talk(api, &self.session.clock, &test, Said::default(), &mut |_, _| Ok(())).await.is_ok();
+        let test = exec::path(
+            &self.pod,
+            ["test", "-d", to].into_iter(),
+            &exec::asked(&self.container, false, false),
+        );
+        let is_folder =
+            talk(api, &self.session.clock, &test, Said::default(), &mut |_, _| Ok(())).await.is_ok();
         let name = from.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let to = match to.trim_end_matches('/') {
             "" => format!("/{name}"),

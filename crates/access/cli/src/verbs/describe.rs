@@ -18,7 +18,12 @@ pub(crate) static COMMAND: Command = Command {
     name: "describe",
     about: "Show objects in detail, with their events",
     usage: "(KIND [NAME_PREFIX…] | KIND/NAME… | -l SELECTOR | -f FILE)",
-    examples: &["describe pod web-1", "describe nodes", "describe deploy/web svc/web", "describe pods -l app=web"],
+    examples: &[
+        "describe pod web-1",
+        "describe nodes",
+        "describe deploy/web svc/web",
+        "describe pods -l app=web",
+    ],
     flags: &[FLAGS, SELECT, EVERYWHERE, FILES],
     part: Part::Look,
     run: Some(|session, typed| Box::pin(run(session, typed))),
@@ -38,7 +43,9 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     if found.is_empty() && errors.is_empty() {
         match typed.is("all-namespaces") {
             true => session.screen.warn("No resources found"),
-            false => session.screen.warn(&format!("No resources found in {} namespace.", session.namespace()?)),
+            false => {
+                session.screen.warn(&format!("No resources found in {} namespace.", session.namespace()?))
+            }
         }
     }
     let with_events = typed.is_or("show-events", found.len() == 1 && errors.is_empty());
@@ -60,7 +67,12 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     }
 }
 
-async fn page(session: &Session<'_>, one: &Found<'_>, with_events: bool, now: &Now) -> Result<String, CliError> {
+async fn page(
+    session: &Session<'_>,
+    one: &Found<'_>,
+    with_events: bool,
+    now: &Now,
+) -> Result<String, CliError> {
     let api = session.api().await?;
     let related = gather::related(api, &one.object).await?;
     // Who may not see events still sees the object.
@@ -92,7 +104,12 @@ async fn meant<'m>(
         for name in asked.names {
             match session.read(&asked.resource.path(&namespace, &name)).await {
                 Ok(object) => {
-                    found.push(Found { resource: asked.resource, namespace: namespace.clone(), name, object });
+                    found.push(Found {
+                        resource: asked.resource,
+                        namespace: namespace.clone(),
+                        name,
+                        object,
+                    });
                 }
                 Err(error) => errors.push(error),
             }

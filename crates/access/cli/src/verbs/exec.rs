@@ -11,8 +11,8 @@ use crate::describe::shown::text;
 use crate::error::CliError;
 use crate::session::Session;
 use crate::stream::channels::{Output, Said, talk};
-use crate::stream::terminal::{Raw, is_terminal, sizes};
 use crate::stream::input;
+use crate::stream::terminal::{Raw, is_terminal, sizes};
 
 const FLAGS: &[Flag] = &[
     value("container", "NAME", "The container").or('c'),
@@ -51,7 +51,9 @@ async fn exec(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
         return Err(CliError::usage("pod, type/name or --filename must be specified"));
     }
     if command.is_empty() {
-        return Err(CliError::usage("you must specify at least one command for the container: exec POD -- COMMAND"));
+        return Err(CliError::usage(
+            "you must specify at least one command for the container: exec POD -- COMMAND",
+        ));
     }
     let pod = one(session, target).await?;
     let container = pods::container(session, &pod, typed.text("container"));
@@ -75,15 +77,19 @@ async fn attach(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
         tty = false;
     }
     let path = with(&pods::path(&pod, "attach"), asked(name, stdin, tty));
-    let hint = (stdin && !typed.is("quiet"))
-        .then_some("If you don't see a command prompt, try pressing enter.");
+    let hint =
+        (stdin && !typed.is("quiet")).then_some("If you don't see a command prompt, try pressing enter.");
     interactive(session, &path, stdin, tty, hint).await
 }
 
 /// Where a command is run. Its words may be empty and still count.
-pub(super) fn path<'w>(pod: &Value, command: impl Iterator<Item = &'w str>, asked: &[(&str, &str)]) -> String {
+pub(super) fn path<'w>(
+    pod: &Value,
+    command: impl Iterator<Item = &'w str>,
+    asked: &[(&str, &str)],
+) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
-    command.for_each(|word| drop(query.append_pair("command", word)));
+    query.extend_pairs(command.map(|word| ("command", word)));
     query.extend_pairs(asked);
     format!("{}?{}", pods::path(pod, "exec"), query.finish())
 }
@@ -136,10 +142,7 @@ async fn interactive(
         if let Some(hint) = hint {
             session.screen.murmur(&format!("{hint}\r\n"));
         }
-        let said = Said {
-            input: stdin.then(input::standard),
-            sizes: if tty { sizes() } else { None },
-        };
+        let said = Said { input: stdin.then(input::standard), sizes: if tty { sizes() } else { None } };
         let screen = session.screen;
         let mut hear = |output: Output, bytes: &[u8]| match output {
             Output::Out => screen.bytes(bytes),

@@ -40,7 +40,12 @@ pub(crate) static COMMAND: Command = Command {
     aliases: &["log"],
     about: "Show what containers have written",
     usage: "(POD | KIND/NAME | -l SELECTOR) [-c CONTAINER]",
-    examples: &["logs web-1", "logs -f deploy/web", "logs web-1 -c sidecar --since=1h --tail=20", "logs -l app=web --prefix"],
+    examples: &[
+        "logs web-1",
+        "logs -f deploy/web",
+        "logs web-1 -c sidecar --since=1h --tail=20",
+        "logs -l app=web --prefix",
+    ],
     flags: &[FLAGS],
     part: Part::Run,
     run: Some(|session, typed| Box::pin(run(session, typed))),
@@ -60,7 +65,9 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
         ([], Some(labels)) => pods::selected(session, &session.namespace()?, labels).await?,
         (_, Some(_)) => return Err(CliError::usage("only a selector (-l) or a POD name is allowed")),
         ([], None) => {
-            return Err(CliError::usage("expected 'logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]'.\nPOD or TYPE/NAME is a required argument for the logs command"));
+            return Err(CliError::usage(
+                "expected 'logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]'.\nPOD or TYPE/NAME is a required argument for the logs command",
+            ));
         }
         (words, None) => named(session, typed, words).await?,
     };
@@ -157,7 +164,9 @@ fn query(session: &Session<'_>, typed: &Typed, many: bool) -> Result<Vec<(&'stat
     }
     if let Some(since) = typed.text("since-time") {
         let read: Result<jiff::Timestamp, _> = since.parse();
-        let since = read.map_err(|_| CliError::usage(format!("--since-time takes a time like {}, not {since:?}", session.clock.now())))?;
+        let since = read.map_err(|_| {
+            CliError::usage(format!("--since-time takes a time like {}, not {since:?}", session.clock.now()))
+        })?;
         query.push(("sinceTime", kedge_kinds::time::seconds(since)));
     }
     if let Some(bytes) = typed.number("limit-bytes")? {

@@ -25,7 +25,8 @@ pub(super) async fn meant(session: &Session<'_>, words: &[String]) -> Result<Mea
         words => words.to_vec(),
     };
     let asked = select::asked(session.mapping().await?, &words)?;
-    let ([asked], Some(name)) = (asked.as_slice(), asked.first().and_then(|asked| asked.names.first())) else {
+    let ([asked], Some(name)) = (asked.as_slice(), asked.first().and_then(|asked| asked.names.first()))
+    else {
         return Err(CliError::usage("expected one pod, or one object that has pods: POD or KIND/NAME"));
     };
     let object = session.read(&asked.resource.path(&namespace, name)).await?;
@@ -93,11 +94,7 @@ pub(super) fn containers(pod: &Value) -> Vec<&str> {
 }
 
 /// The container to speak to where none is named; who has several is told which it is.
-pub(super) fn container<'p>(
-    session: &Session<'_>,
-    pod: &'p Value,
-    named: Option<&'p str>,
-) -> &'p str {
+pub(super) fn container<'p>(session: &Session<'_>, pod: &'p Value, named: Option<&'p str>) -> &'p str {
     // Whether the pod has it is the server's to say.
     if let Some(named) = named.filter(|named| !named.is_empty()) {
         return named;

@@ -29,7 +29,11 @@ pub(crate) static COMMAND: Command = Command {
     name: "port-forward",
     about: "Lead local ports to a pod's",
     usage: "(POD | KIND/NAME) [LOCAL:]REMOTE…",
-    examples: &["port-forward web-1 8080:80", "port-forward svc/web 8443:https", "port-forward deploy/web :80 9090"],
+    examples: &[
+        "port-forward web-1 8080:80",
+        "port-forward svc/web 8443:https",
+        "port-forward deploy/web :80 9090",
+    ],
     flags: &[FLAGS],
     part: Part::Run,
     run: Some(|session, typed| Box::pin(run(session, typed))),
@@ -52,7 +56,8 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let query: Vec<(&'static str, String)> =
         pairs.iter().map(|pair| ("ports", pair.remote.to_string())).collect();
     let api = session.api().await?;
-    let tunnel = Tunnel::open(api, &session.clock, &with_all(&pods::path(&pod, "portforward"), &query)).await?;
+    let tunnel =
+        Tunnel::open(api, &session.clock, &with_all(&pods::path(&pod, "portforward"), &query)).await?;
     let doors = listen(session, typed, &pairs).await?;
     serve(session, &tunnel, &doors).await
 }
@@ -157,7 +162,9 @@ async fn listen(session: &Session<'_>, typed: &Typed, pairs: &[Pair]) -> Result<
                 // The older address comes first, and one of the two is enough.
                 "localhost" => vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
                 other => vec![other.parse().map_err(|_| {
-                    CliError::usage(format!("{other:?} is not a valid IP: --address takes addresses or localhost"))
+                    CliError::usage(format!(
+                        "{other:?} is not a valid IP: --address takes addresses or localhost"
+                    ))
                 })?],
             };
             let mut local = pair.local;

@@ -21,7 +21,8 @@ const FLAGS: &[Flag] = &[
 ];
 const POD_FLAGS: &[Flag] =
     &[switch("containers", "Show containers one by one"), switch("sum", "Show the sum in the last line")];
-const NODE_FLAGS: &[Flag] = &[switch("show-capacity", "Compare with all of the node, not with what pods can have")];
+const NODE_FLAGS: &[Flag] =
+    &[switch("show-capacity", "Compare with all of the node, not with what pods can have")];
 
 pub(crate) static COMMAND: Command = Command {
     name: "top",
@@ -91,7 +92,9 @@ impl Order {
             None | Some("") => Ok(Self::Name),
             Some("cpu") => Ok(Self::Cpu),
             Some("memory") => Ok(Self::Memory),
-            Some(other) => Err(CliError::usage(format!("--sort-by accepts only cpu or memory, not {other:?}"))),
+            Some(other) => {
+                Err(CliError::usage(format!("--sort-by accepts only cpu or memory, not {other:?}")))
+            }
         }
     }
 
@@ -124,7 +127,8 @@ async fn measured(session: &Session<'_>, typed: &Typed, path: &str) -> Result<Ve
 fn without(error: CliError) -> CliError {
     match error {
         CliError::Server(refusal)
-            if refusal.code == 404 && refusal.status["details"]["name"].as_str().is_none_or(str::is_empty) =>
+            if refusal.code == 404
+                && refusal.status["details"]["name"].as_str().is_none_or(str::is_empty) =>
         {
             CliError::unmet("Metrics API not available")
         }
@@ -204,7 +208,13 @@ async fn pods(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
 }
 
 fn headings(namespace: bool, one_by_one: bool) -> Vec<String> {
-    let names = [("NAMESPACE", namespace), ("POD", one_by_one), ("NAME", true), ("CPU(cores)", true), ("MEMORY(bytes)", true)];
+    let names = [
+        ("NAMESPACE", namespace),
+        ("POD", one_by_one),
+        ("NAME", true),
+        ("CPU(cores)", true),
+        ("MEMORY(bytes)", true),
+    ];
     names.into_iter().filter(|(_, shown)| *shown).map(|(name, _)| name.to_owned()).collect()
 }
 

@@ -20,7 +20,8 @@ pub(super) fn pack(
     std::thread::spawn(move || {
         let mut out = io::BufWriter::with_capacity(PIECE, Sender(say));
         let packed = write(&from, &name, &mut out);
-        let packed = packed.map_err(|source| CliError::Io { what: format!("read {}", from.display()), source });
+        let packed =
+            packed.map_err(|source| CliError::Io { what: format!("read {}", from.display()), source });
         // Nobody listens any more if the copy was given up.
         let _unheard = tell.send(packed);
     });

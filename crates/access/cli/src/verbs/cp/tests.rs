@@ -7,7 +7,11 @@ use super::{Place, unpack};
 #[test]
 fn places_are_told_apart() {
     let there = |namespace: Option<&str>, pod: &str, path: &str| {
-        Some(Place::There { namespace: namespace.map(str::to_owned), pod: pod.to_owned(), path: path.to_owned() })
+        Some(Place::There {
+            namespace: namespace.map(str::to_owned),
+            pod: pod.to_owned(),
+            path: path.to_owned(),
+        })
     };
     for (word, place) in [
         ("file", Some(Place::Here(PathBuf::from("file")))),
@@ -47,6 +51,7 @@ fn an_archive_is_unpacked_below_its_place_and_nowhere_else() {
     let read = |path: &str| std::fs::read(to.join(path)).ok();
     assert_eq!(read("a").as_deref(), Some(&b"1"[..]));
     assert_eq!(read("deep/b").as_deref(), Some(&b"2"[..]));
-    let beside: Vec<_> = std::fs::read_dir(folder.path()).expect("a folder").flatten().map(|one| one.file_name()).collect();
+    let beside: Vec<_> =
+        std::fs::read_dir(folder.path()).expect("a folder").flatten().map(|one| one.file_name()).collect();
     assert_eq!(beside, ["to"]);
 }

@@ -34,7 +34,10 @@ pub(super) fn read(from: impl Read, prefix: &str, to: &Path) -> io::Result<Vec<S
         let mut entry = entry?;
         let inside = entry.path()?.into_owned();
         let Some(place) = below(&inside, prefix, to) else {
-            warnings.push(format!("warning: file {:?} is outside target destination, skipping", inside.display()));
+            warnings.push(format!(
+                "warning: file {:?} is outside target destination, skipping",
+                inside.display()
+            ));
             continue;
         };
         let kind = entry.header().entry_type();
@@ -42,7 +45,11 @@ pub(super) fn read(from: impl Read, prefix: &str, to: &Path) -> io::Result<Vec<S
             fs::create_dir_all(&place)?;
         } else if kind.is_symlink() || kind.is_hard_link() {
             let target = entry.link_name()?.unwrap_or_default().into_owned();
-            warnings.push(format!("warning: skipping symlink: {:?} -> {:?}", place.display(), target.display()));
+            warnings.push(format!(
+                "warning: skipping symlink: {:?} -> {:?}",
+                place.display(),
+                target.display()
+            ));
         } else if kind.is_file() {
             if let Some(folder) = place.parent().filter(|folder| !folder.as_os_str().is_empty()) {
                 fs::create_dir_all(folder)?;
@@ -61,7 +68,8 @@ fn below(inside: &Path, prefix: &str, to: &Path) -> Option<PathBuf> {
         parts.map(|part| if let Component::Normal(name) = part { Some(name) } else { None }).collect()
     };
     // `../` before what was asked for is no way out; `tar` itself takes it off.
-    let prefix: PathBuf = Path::new(prefix).components().filter(|part| matches!(part, Component::Normal(_))).collect();
+    let prefix: PathBuf =
+        Path::new(prefix).components().filter(|part| matches!(part, Component::Normal(_))).collect();
     let rest = clean(inside)?.strip_prefix(&prefix).ok()?.to_owned();
     if rest.as_os_str().is_empty() { Some(to.to_owned()) } else { Some(to.join(rest)) }
 }

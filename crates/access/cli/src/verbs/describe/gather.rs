@@ -17,8 +17,7 @@ pub(super) async fn related(api: &Api, object: &Value) -> Result<Related, CliErr
     match (group(object), text(&object["kind"])) {
         ("", "Node") => {
             let selector = format!("spec.nodeName={name},status.phase!=Succeeded,status.phase!=Failed");
-            related.pods =
-                allowed(list(api, &with("/api/v1/pods", [("fieldSelector", &*selector)])).await)?;
+            related.pods = allowed(list(api, &with("/api/v1/pods", [("fieldSelector", &*selector)])).await)?;
             let lease = format!("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{name}");
             related.lease = Some(api.get(&lease).await.map_err(|error| error.to_string()));
             let selector = format!("spec.nodeName={name}");
@@ -31,7 +30,8 @@ pub(super) async fn related(api: &Api, object: &Value) -> Result<Related, CliErr
             related.pods = Some(selected(api, &within("pods"), &labels.join(",")).await?);
         }
         ("apps", "DaemonSet" | "StatefulSet") => {
-            related.pods = Some(selected(api, &within("pods"), &selector(&object["spec"]["selector"])).await?);
+            related.pods =
+                Some(selected(api, &within("pods"), &selector(&object["spec"]["selector"])).await?);
         }
         ("apps", "ReplicaSet") => {
             let pods = selected(api, &within("pods"), &selector(&object["spec"]["selector"])).await;

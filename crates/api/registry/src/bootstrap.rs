@@ -5,6 +5,9 @@ mod facts;
 mod flow;
 mod roles;
 
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
 use kedge_kinds::Status;
 use kedge_kinds::check::{Mode, check};
 use kedge_store::{Draft, Expect, Snapshot, StoreError, Txn};
@@ -19,24 +22,47 @@ use crate::{failure, key, metadata, object};
 const TOGETHER: usize = 100;
 
 pub(crate) async fn run(registry: &Registry) -> Result<(), Status> {
+    let now = metadata::time(registry.clock().now());
+    let objects =
+        [facts::objects(registry.options(), &now), roles::objects()?, flow::objects(&now)?].concat();
+    ensure(registry, &objects).await
+}
+
+/// Has the Service `kubernetes` lead to these servers.
+pub(crate) async fn lead_to(registry: &Registry, servers: &BTreeSet<SocketAddr>) -> Result<(), Status> {
+    let objects = facts::reached(servers);
+    ensure(registry, &objects).await?;
+    let wanted: Vec<String> =
+        objects.iter().map(|object| place(registry, object)).collect::<Result<_, _>>()?;
+    let more = place(registry, &facts::slice("kubernetes-"))?;
+    let snapshot = registry.store().snapshot();
+    for (key, entry) in snapshot.range(&more, None) {
+        let is_ours =
+            object::text(&parse(entry)?, &["metadata", "labels", facts::KEEPER.0]) == facts::KEEPER.1;
+        if is_ours && !wanted.iter().any(|wanted| wanted == key.as_str()) {
+            let gone = Txn::new().delete(key.clone(), Expect::At(entry.modified()));
+            registry.store().commit(gone).await.map_err(failure::status)?;
+        }
+    }
+    Ok(())
+}
+
+async fn ensure(registry: &Registry, objects: &[Value]) -> Result<(), Status> {
     loop {
         let snapshot = registry.store().latest().await.map_err(failure::status)?;
         let mut missing = Vec::new();
-        let now = metadata::time(registry.clock().now());
-        for object in
-            [facts::objects(registry.options(), &now), roles::objects()?, flow::objects(&now)?].concat()
-        {
-            let key = place(registry, &object)?;
+        for object in objects {
+            let key = place(registry, object)?;
             match snapshot.get(&key) {
                 None => {
-                    let object = prepared(registry, object)?;
+                    let object = prepared(registry, object.clone())?;
                     if is_possible(registry, &snapshot, &object) {
                         missing.push((key, Expect::Absent, object));
                     }
                 }
                 Some(entry) => {
                     let mut live = parse(entry)?;
-                    if moved(&mut live, &object) {
+                    if moved(&mut live, object) {
                         missing.push((key, Expect::At(entry.modified()), live));
                     }
                 }
@@ -78,13 +104,13 @@ fn is_possible(registry: &Registry, snapshot: &Snapshot, object: &Value) -> bool
     taken.is_none()
 }
 
-/// Where the server itself is reached follows its address; everything else is the user's once it is there.
+/// Where servers are reached follows their addresses; everything else is the user's once it is there.
 fn moved(live: &mut Value, object: &Value) -> bool {
-    if object::meta_text(object, "name") != "kubernetes" {
+    if !matches!(object::text(object, &["kind"]), "Endpoints" | "EndpointSlice") {
         return false;
     }
     let mut changed = false;
-    for field in ["subsets", "endpoints", "ports"] {
+    for field in ["subsets", "addressType", "endpoints", "ports"] {
         if let Some(wanted) = object.get(field).filter(|wanted| live.get(field) != Some(wanted)) {
             object::as_map(live).insert(field.to_owned(), wanted.clone());
             changed = true;

@@ -25,6 +25,7 @@ mod namespaces;
 mod object;
 mod parsed;
 mod patch;
+mod peers;
 mod quota;
 mod registry;
 pub mod request;

@@ -34,6 +34,8 @@ pub struct Options {
     pub cluster_domain: String,
     /// Where the API server itself can be reached: what `default/kubernetes` leads to.
     pub api_address: Option<(IpAddr, u16)>,
+    /// Other servers may share the store: where they are is said by [`Registry::announce`], which somebody has to run.
+    pub has_peers: bool,
     /// Makes the Service of the cluster's DNS: nodes answer at its address.
     pub dns_service: bool,
     /// Gives each namespace its default ServiceAccount.
@@ -59,6 +61,7 @@ impl Default for Options {
             node_ports: 30000..=32767,
             cluster_domain: "cluster.local".to_owned(),
             api_address: None,
+            has_peers: false,
             dns_service: false,
             namespace_worker: true,
             mount_tokens: false,

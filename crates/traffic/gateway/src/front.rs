@@ -210,6 +210,7 @@ impl Worker {
         let work = async move {
             tokio::spawn(async move {
                 loop {
+                    pool.is_used().await;
                     tokio::time::sleep(SWEEP).await;
                     pool.sweep();
                 }

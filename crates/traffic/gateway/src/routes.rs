@@ -11,6 +11,8 @@ use std::sync::Arc;
 use kedge_client::Key;
 
 use self::backend::backend;
+#[cfg(test)]
+pub(crate) use self::backend::of_one;
 pub(crate) use self::backend::{Backend, Fault, Named, Protocol};
 pub(crate) use self::build::{of_service, wanted};
 use self::site::Site;

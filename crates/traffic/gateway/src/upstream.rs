@@ -20,6 +20,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http2::SendRequest;
 use parking_lot::Mutex;
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 
 pub(crate) use self::answer::Head;
 pub(crate) use self::http1::{Answer, Switched, exchange};
@@ -86,6 +87,8 @@ pub(crate) struct Conn {
 pub(crate) struct Pool {
     places: Mutex<HashMap<SocketAddr, Arc<Place>>>,
     round: AtomicU64,
+    /// Told when an endpoint is called that was not known.
+    came: Notify,
 }
 
 impl Pool {
@@ -97,7 +100,11 @@ impl Pool {
         let mut in_turn = (0..all.len()).map(|step| all[first.wrapping_add(step) % all.len()]);
         let mut untried = in_turn.by_ref().filter(|address| !tried.contains(address));
         let mut place = |address: SocketAddr| {
-            places.entry(address).or_insert_with(|| Arc::new(Place::new(address))).clone()
+            let new = || {
+                self.came.notify_one();
+                Arc::new(Place::new(address))
+            };
+            places.entry(address).or_insert_with(new).clone()
         };
         let one = place(untried.next()?);
         let other = if all.len() > 1 { untried.next().map(place) } else { None };
@@ -130,6 +137,13 @@ impl Pool {
     pub(crate) fn close_idle(&self, address: SocketAddr) {
         if let Some(place) = self.places.lock().get(&address) {
             place.idle.lock().clear();
+        }
+    }
+
+    /// Waits until there is something that could be closed one day: while there is nothing, nobody looks.
+    pub(crate) async fn is_used(&self) {
+        while self.places.lock().is_empty() {
+            self.came.notified().await;
         }
     }
 
@@ -183,5 +197,26 @@ impl Busy {
         if idle.len() < MOST_IDLE {
             idle.push(Idle { stream, buffer, since: self.pool.round.load(Ordering::Relaxed) });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use kedge_client::Key;
+
+    use super::*;
+    use crate::routes::{Named, of_one};
+
+    #[test]
+    fn nobody_looks_after_what_is_not_there() {
+        let pool = Pool::default();
+        assert_eq!(pool.is_used().now_or_never(), None);
+        let backend = of_one(Key::new("n", "s"), Named::Number(80), "127.0.0.1:1".parse().unwrap());
+        pool.choose(&backend, &[]).unwrap();
+        assert_eq!(pool.is_used().now_or_never(), Some(()));
+        // Nothing waits there, and no request is under way.
+        pool.sweep();
+        assert_eq!(pool.is_used().now_or_never(), None);
     }
 }

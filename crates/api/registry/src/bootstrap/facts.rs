@@ -1,5 +1,8 @@
 //! The objects that depend on how this cluster is laid out, and those that are few.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+
 use serde_json::{Value, json};
 
 use crate::registry::Options;
@@ -7,6 +10,9 @@ use crate::services::Range;
 
 /// Which of the Services' addresses the cluster's DNS has.
 const DNS: u8 = 10;
+const KUBERNETES: &str = "kubernetes";
+/// By which further slices of `kubernetes` are known to be ours.
+pub(super) const KEEPER: (&str, &str) = ("endpointslice.kubernetes.io/managed-by", "kedge.dev");
 
 pub(super) fn objects(options: &Options, now: &str) -> Vec<Value> {
     let mut all: Vec<Value> =
@@ -40,26 +46,9 @@ pub(super) fn objects(options: &Options, now: &str) -> Vec<Value> {
     if options.dns_service {
         all.extend(dns(&ranges));
     }
-    if let Some((address, port)) = options.api_address {
-        let ports = json!([{"name": "https", "port": port, "protocol": "TCP"}]);
-        all.push(json!({
-            "kind": "Endpoints", "apiVersion": "v1",
-            "metadata": {
-                "name": "kubernetes", "namespace": "default",
-                "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"},
-            },
-            "subsets": [{"addresses": [{"ip": address.to_string()}], "ports": ports}],
-        }));
-        all.push(json!({
-            "kind": "EndpointSlice", "apiVersion": "discovery.k8s.io/v1",
-            "metadata": {
-                "name": "kubernetes", "namespace": "default",
-                "labels": {"kubernetes.io/service-name": "kubernetes"},
-            },
-            "addressType": if address.is_ipv4() { "IPv4" } else { "IPv6" },
-            "endpoints": [{"addresses": [address.to_string()], "conditions": {"ready": true}}],
-            "ports": ports,
-        }));
+    // Where there may be several servers, somebody counts them.
+    if let Some((address, port)) = options.api_address.filter(|_| !options.has_peers) {
+        all.extend(reached(&BTreeSet::from([SocketAddr::new(address, port)])));
     }
     for (name, value, description) in [
         (
@@ -79,6 +68,53 @@ pub(super) fn objects(options: &Options, now: &str) -> Vec<Value> {
         }));
     }
     all
+}
+
+/// What makes the Service `kubernetes` lead to these servers. All of a slice have one port; there is usually one for all.
+pub(super) fn reached(servers: &BTreeSet<SocketAddr>) -> Vec<Value> {
+    let ports = |port: u16| json!([{"name": "https", "port": port, "protocol": "TCP"}]);
+    let mut alike: BTreeMap<(bool, u16), Vec<IpAddr>> = BTreeMap::new();
+    for server in servers {
+        alike.entry((server.is_ipv6(), server.port())).or_default().push(server.ip());
+    }
+    let subsets = alike.iter().map(|((_, port), addresses)| {
+        let addresses: Vec<Value> = addresses.iter().map(|address| json!({"ip": address})).collect();
+        json!({"addresses": addresses, "ports": ports(*port)})
+    });
+    let endpoints = json!({
+        "kind": "Endpoints", "apiVersion": "v1",
+        "metadata": {
+            "name": KUBERNETES, "namespace": "default",
+            "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"},
+        },
+        "subsets": subsets.collect::<Vec<_>>(),
+    });
+    let slices = alike.iter().enumerate().map(|(at, ((is_v6, port), addresses))| {
+        let family = if *is_v6 { "IPv6" } else { "IPv4" };
+        let mut slice = match at {
+            0 => slice(KUBERNETES),
+            _ => slice(&format!("{KUBERNETES}-{}-{port}", family.to_ascii_lowercase())),
+        };
+        if at > 0 {
+            slice["metadata"]["labels"][KEEPER.0] = KEEPER.1.into();
+        }
+        let endpoint = |address: &IpAddr| json!({"addresses": [address], "conditions": {"ready": true}});
+        slice["addressType"] = family.into();
+        slice["endpoints"] = addresses.iter().map(endpoint).collect();
+        slice["ports"] = ports(*port);
+        slice
+    });
+    [endpoints].into_iter().chain(slices).collect()
+}
+
+/// One without endpoints.
+pub(super) fn slice(name: &str) -> Value {
+    json!({
+        "kind": "EndpointSlice", "apiVersion": "discovery.k8s.io/v1",
+        "metadata": {
+            "name": name, "namespace": "default", "labels": {"kubernetes.io/service-name": KUBERNETES},
+        },
+    })
 }
 
 /// Whoever looks for the cluster's DNS finds it where others have it. No proxy carries it: every node has its address.

@@ -76,6 +76,13 @@ pub(crate) fn backend(key: Key, port: Named, service: Option<&Service>, slices: 
     Backend { service: key, port, protocol, endpoints: endpoints.into(), fault, turn: AtomicUsize::new(0) }
 }
 
+/// One with one endpoint.
+#[cfg(test)]
+pub(crate) fn of_one(service: Key, port: Named, endpoint: SocketAddr) -> Backend {
+    let endpoints = [endpoint].into();
+    Backend { service, port, protocol: Protocol::Http1, endpoints, fault: None, turn: AtomicUsize::new(0) }
+}
+
 fn is(known: &ServicePort, port: &Named) -> bool {
     match port {
         Named::Number(number) => known.port == *number,

@@ -42,6 +42,8 @@ pub(crate) enum Part {
     Run,
     Cluster,
     Setup,
+    /// Help doesn't show it.
+    Hidden,
 }
 
 impl Command {

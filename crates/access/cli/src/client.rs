@@ -80,11 +80,6 @@ impl Api {
         self.json(request(method, path, JSON, Some(form), Bytes::from(body.to_string()))?).await
     }
 
-    /// Text as the server has it: logs, `--raw`.
-    pub(crate) async fn text(&self, path: &str) -> Result<Bytes, CliError> {
-        self.whole(request(Method::GET, path, "*/*", None, Bytes::new())?).await
-    }
-
     /// Bytes of any form to any path, and what comes back.
     pub(crate) async fn raw(&self, method: Method, path: &str, body: Bytes) -> Result<Bytes, CliError> {
         self.whole(request(method, path, JSON, Some(JSON), body)?).await

@@ -6,7 +6,9 @@ use serde_json::{Map, Value};
 
 /// The JSON merge patch that makes `from` into `to`; nothing if they are the same.
 pub(crate) fn difference(from: &Value, to: &Value) -> Option<Value> {
-    let (Value::Object(old), Value::Object(new)) = (from, to) else { return (from != to).then(|| to.clone()) };
+    let (Value::Object(old), Value::Object(new)) = (from, to) else {
+        return (from != to).then(|| to.clone());
+    };
     let mut patch = Map::new();
     for (key, value) in new {
         match old.get(key) {
@@ -101,7 +103,13 @@ fn without_nulls(value: &Value) -> Value {
     }
 }
 
-fn items(before: &[Value], wanted: &[Value], live: &[Value], key: &str, schema: Option<Node<'_>>) -> Vec<Value> {
+fn items(
+    before: &[Value],
+    wanted: &[Value],
+    live: &[Value],
+    key: &str,
+    schema: Option<Node<'_>>,
+) -> Vec<Value> {
     let named = |items: &[Value], name: &Value| items.iter().position(|item| item[key] == *name);
     let merged = |item: &Value| match named(live, &item[key]).and_then(|at| live.get(at)) {
         Some(there) => {

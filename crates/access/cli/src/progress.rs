@@ -33,12 +33,6 @@ impl Progress {
         self.pause = (self.pause * 2).min(LONGEST);
     }
 
-    /// Says what is waited for now.
-    pub(crate) fn says(&mut self, what: String) {
-        self.what = what;
-        self.show();
-    }
-
     fn show(&mut self) {
         let passed = self.started.elapsed();
         if self.screen.is_terminal() && passed > PATIENCE {

@@ -1,28 +1,38 @@
 //! The verbs, one file each. A verb is a [`Command`] table with a function; this is the list of them, in the order in which help shows
 //! them.
 
-mod cp;
-mod describe;
-mod events;
-mod exec;
 mod apply;
+mod auth;
 mod autoscale;
+mod certificate;
+mod completion;
+mod config;
+mod cp;
 mod create;
 mod delete;
+mod describe;
+mod diff;
+mod edit;
+mod events;
+mod exec;
+mod explain;
 mod expose;
+mod get;
 mod label;
+mod logs;
+mod nodes;
 mod patch;
+mod pods;
+mod port_forward;
 mod replace;
+mod resources;
 mod rollout;
 mod run;
 mod scale;
 mod set;
-mod get;
-mod logs;
-mod pods;
-mod port_forward;
 mod top;
 mod version;
+mod wait;
 
 use crate::args::Command;
 
@@ -44,6 +54,22 @@ pub(crate) static ROOT: Command = Command {
         &rollout::COMMAND,
         &expose::COMMAND,
         &run::COMMAND,
+        &diff::COMMAND,
+        &edit::COMMAND,
+        &explain::COMMAND,
+        &wait::COMMAND,
+        &nodes::CORDON,
+        &nodes::UNCORDON,
+        &nodes::DRAIN,
+        &nodes::TAINT,
+        &certificate::COMMAND,
+        &resources::CLUSTER_INFO,
+        &resources::RESOURCES,
+        &resources::VERSIONS,
+        &auth::COMMAND,
+        &config::COMMAND,
+        &completion::COMMAND,
+        &completion::ASK,
         &version::COMMAND,
         &describe::COMMAND,
         &events::COMMAND,

@@ -26,7 +26,11 @@ pub(super) const FLAGS: &[Flag] = &[
     switch("force-conflicts", "Take fields from whoever else has them (server side)"),
     switch("prune", "Delete what is no longer in the manifests"),
     value("applyset", "[KIND/]NAME", "The object that remembers what was applied, for --prune"),
-    value("prune-allowlist", "GROUP/VERSION/KIND", "Kinds to prune, for --prune without --applyset; can be repeated"),
+    value(
+        "prune-allowlist",
+        "GROUP/VERSION/KIND",
+        "Kinds to prune, for --prune without --applyset; can be repeated",
+    ),
     switch("all", "With --prune: everything that was ever applied in the namespace"),
     switch("overwrite", "Taken: what the manifest says counts"),
     switch("force", "Delete and create again what cannot be changed"),
@@ -40,7 +44,11 @@ pub(crate) static COMMAND: Command = Command {
     name: "apply",
     about: "Make objects what manifests say",
     usage: "-f FILE",
-    examples: &["apply -f web.yaml", "apply -f manifests/ -R --server-side", "apply -f shop/ --prune --applyset=shop"],
+    examples: &[
+        "apply -f web.yaml",
+        "apply -f manifests/ -R --server-side",
+        "apply -f shop/ --prune --applyset=shop",
+    ],
     flags: &[FLAGS, FILES, OUTPUT, WRITE, SELECT, TIMEOUT],
     children: &[&VIEW, &SET],
     part: Part::Change,
@@ -74,7 +82,9 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
         return Err(CliError::usage("--force-conflicts only works with --server-side"));
     }
     if typed.is("server-side") && session.dry_run()? == DryRun::Client {
-        return Err(CliError::usage("--dry-run=client doesn't work with --server-side (did you mean --dry-run=server instead?)"));
+        return Err(CliError::usage(
+            "--dry-run=client doesn't work with --server-side (did you mean --dry-run=server instead?)",
+        ));
     }
     let output = Output::of(typed)?;
     let mut manifests = input::manifests(typed)?;
@@ -98,7 +108,12 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     set.end(session, typed, &output, &applied).await
 }
 
-async fn one(session: &Session<'_>, typed: &Typed, output: &Output, mut manifest: Value) -> Result<Value, CliError> {
+async fn one(
+    session: &Session<'_>,
+    typed: &Typed,
+    output: &Output,
+    mut manifest: Value,
+) -> Result<Value, CliError> {
     let (resource, namespace, name) = select::placed(session, &manifest).await?;
     if name.is_empty() {
         let made = manifest["metadata"]["generateName"].as_str().unwrap_or_default();
@@ -119,7 +134,12 @@ async fn one(session: &Session<'_>, typed: &Typed, output: &Output, mut manifest
     Ok(object)
 }
 
-async fn server_side(session: &Session<'_>, typed: &Typed, path: &str, manifest: &Value) -> Result<Value, CliError> {
+async fn server_side(
+    session: &Session<'_>,
+    typed: &Typed,
+    path: &str,
+    manifest: &Value,
+) -> Result<Value, CliError> {
     let mut parameters = session.writing(SERVER_SIDE_MANAGER)?;
     parameters.push(("force", typed.is("force-conflicts").to_string()));
     let done = session.api().await?.patch(&with_all(path, &parameters), APPLY, manifest).await;
@@ -245,7 +265,10 @@ async fn view(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let json = typed.text("output") == Some("json");
     for found in select::found(session, typed, &typed.words).await? {
         let said = found.object["metadata"]["annotations"][LAST_APPLIED].as_str().ok_or_else(|| {
-            CliError::unmet(format!("no last-applied-configuration annotation found on resource: {}", found.name))
+            CliError::unmet(format!(
+                "no last-applied-configuration annotation found on resource: {}",
+                found.name
+            ))
         })?;
         let said: Value = serde_json::from_str(said)
             .map_err(|error| CliError::Manifest { what: found.told(), message: error.to_string() })?;
@@ -275,7 +298,13 @@ async fn set(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
         let patch = json!({"metadata": {"annotations": {LAST_APPLIED: said}}});
         let object = match session.dry_run()? {
             DryRun::Client => manifest,
-            _ => session.api().await?.patch(&with_all(&path, &session.writing(MANAGER)?), MERGE, &patch).await?,
+            _ => {
+                session
+                    .api()
+                    .await?
+                    .patch(&with_all(&path, &session.writing(MANAGER)?), MERGE, &patch)
+                    .await?
+            }
         };
         output.done(session, resource, &object, "configured")?;
     }

@@ -34,7 +34,10 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let most = most.ok_or_else(|| CliError::usage("--max=MAXPODS is required and must be at least 1"))?;
     let least = typed.number("min")?.filter(|least| *least >= 1);
     if least.is_some_and(|least| least > most) {
-        return Err(CliError::usage(format!("--max=MAXPODS must be larger or equal to --min=MINPODS, max: {most}, min: {}", least.unwrap_or_default())));
+        return Err(CliError::usage(format!(
+            "--max=MAXPODS must be larger or equal to --min=MINPODS, max: {most}, min: {}",
+            least.unwrap_or_default()
+        )));
     }
     let output = Output::of(typed)?;
     for found in select::found(session, typed, &typed.words).await? {

@@ -126,7 +126,8 @@ pub(crate) fn remember(object: &mut Value) {
     if said["metadata"]["annotations"].is_null() {
         said["metadata"]["annotations"] = json!({});
     }
-    crate::change::object_at(&mut object["metadata"], "annotations")[LAST_APPLIED] = format!("{said}\n").into();
+    crate::change::object_at(&mut object["metadata"], "annotations")[LAST_APPLIED] =
+        format!("{said}\n").into();
 }
 
 /// The first word, which names what is created.

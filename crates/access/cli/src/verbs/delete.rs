@@ -5,7 +5,9 @@ use std::time::Duration;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::args::{ALL, Command, EVERYWHERE, FILES, Flag, Part, SELECT, TIMEOUT, Typed, optional, switch, value};
+use crate::args::{
+    ALL, Command, EVERYWHERE, FILES, Flag, Part, SELECT, TIMEOUT, Typed, optional, switch, value,
+};
 use crate::error::CliError;
 use crate::input;
 use crate::progress::Progress;
@@ -29,7 +31,12 @@ pub(crate) static COMMAND: Command = Command {
     name: "delete",
     about: "Delete objects and wait until they are gone",
     usage: "(-f FILE | KIND (NAME… | -l SELECTOR | --all) | KIND/NAME…)",
-    examples: &["delete -f web.yaml", "delete pod web --now", "delete pods,services -l app=web", "delete jobs --all"],
+    examples: &[
+        "delete -f web.yaml",
+        "delete pod web --now",
+        "delete pods,services -l app=web",
+        "delete jobs --all",
+    ],
     flags: &[FLAGS, FILES, SELECT, ALL, EVERYWHERE, TIMEOUT],
     part: Part::Change,
     run: Some(|session, typed| Box::pin(run(session, typed))),
@@ -202,7 +209,9 @@ async fn until_gone(
     };
     let done = match most {
         None => gone.await,
-        Some(most) => tokio::time::timeout(most, gone).await.unwrap_or_else(|_| Err(CliError::Timeout(told.to_owned()))),
+        Some(most) => {
+            tokio::time::timeout(most, gone).await.unwrap_or_else(|_| Err(CliError::Timeout(told.to_owned())))
+        }
     };
     progress.end();
     done

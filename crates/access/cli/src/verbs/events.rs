@@ -1,6 +1,6 @@
 //! `events`: what happened lately, the newest last; and what happens from now on.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::args::{Command, EVERYWHERE, Flag, OUTPUT, Part, Typed, switch, value};
 use crate::client::{JSON, with};
@@ -64,7 +64,8 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
                 event["apiVersion"] = "v1".into();
                 event["kind"] = "Event".into();
             }
-            session.screen.say(&output.object(&print::list(events))?)?;
+            let list = json!({"apiVersion": "v1", "kind": "EventList", "metadata": {}, "items": events});
+            session.screen.say(&output.object(&list)?)?;
         }
     }
     if typed.is("watch") {

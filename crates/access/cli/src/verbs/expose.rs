@@ -29,7 +29,10 @@ pub(crate) static COMMAND: Command = Command {
     name: "expose",
     about: "Make a service for a workload, a pod or a service",
     usage: "(-f FILE | KIND NAME) [--port=PORT] [--target-port=PORT]",
-    examples: &["expose deployment web --port=80 --target-port=8080", "expose pod web --port=80 --name=front"],
+    examples: &[
+        "expose deployment web --port=80 --target-port=8080",
+        "expose pod web --port=80 --name=front",
+    ],
     flags: &[FLAGS, FILES, OUTPUT, WRITE],
     part: Part::Change,
     run: Some(|session, typed| Box::pin(run(session, typed))),
@@ -71,7 +74,9 @@ fn service(typed: &Typed, found: &Found<'_>) -> Result<Value, CliError> {
         false => match &*found.resource.kind {
             "Pod" => found.object["metadata"]["labels"].clone(),
             "Service" | "ReplicationController" => spec["selector"].clone(),
-            "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" => spec["selector"]["matchLabels"].clone(),
+            "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" => {
+                spec["selector"]["matchLabels"].clone()
+            }
             _ => return Err(cannot()),
         },
     };
@@ -96,7 +101,8 @@ fn service(typed: &Typed, found: &Found<'_>) -> Result<Value, CliError> {
     if let Some(address) = typed.text("external-ip") {
         service["externalIPs"] = json!([address]);
     }
-    let mut metadata = json!({"name": typed.text("name").unwrap_or(&found.name), "namespace": found.namespace});
+    let mut metadata =
+        json!({"name": typed.text("name").unwrap_or(&found.name), "namespace": found.namespace});
     let labels = match typed.given("labels") {
         true => pairs(typed, "labels")?,
         false => found.object["metadata"]["labels"].clone(),
@@ -108,7 +114,12 @@ fn service(typed: &Typed, found: &Found<'_>) -> Result<Value, CliError> {
 }
 
 fn pairs(typed: &Typed, flag: &str) -> Result<Value, CliError> {
-    Ok(typed.pairs(flag)?.into_iter().map(|(key, value)| (key, Value::from(value))).collect::<Map<_, _>>().into())
+    Ok(typed
+        .pairs(flag)?
+        .into_iter()
+        .map(|(key, value)| (key, Value::from(value)))
+        .collect::<Map<_, _>>()
+        .into())
 }
 
 fn ports(typed: &Typed, found: &Found<'_>) -> Result<Vec<Value>, CliError> {
@@ -116,8 +127,11 @@ fn ports(typed: &Typed, found: &Found<'_>) -> Result<Vec<Value>, CliError> {
     let asked: Vec<(i64, String)> = match typed.given("port") {
         true => {
             let read = |text: String| {
-                let port = text.parse::<i64>().map_err(|_| CliError::usage(format!("--port takes a number, not {text:?}")))?;
-                let protocol = known.iter().find(|(known, _)| *known == port).map(|(_, protocol)| protocol.clone());
+                let port = text
+                    .parse::<i64>()
+                    .map_err(|_| CliError::usage(format!("--port takes a number, not {text:?}")))?;
+                let protocol =
+                    known.iter().find(|(known, _)| *known == port).map(|(_, protocol)| protocol.clone());
                 Ok((port, protocol.unwrap_or_else(|| "TCP".to_owned())))
             };
             typed.list("port").into_iter().map(read).collect::<Result<_, CliError>>()?
@@ -147,7 +161,9 @@ fn known(found: &Found<'_>) -> Vec<(i64, String)> {
     let of = |ports: &Value, key: &str| -> Vec<(i64, String)> {
         let ports = ports.as_array().into_iter().flatten();
         ports
-            .filter_map(|port| Some((port[key].as_i64()?, port["protocol"].as_str().unwrap_or("TCP").to_owned())))
+            .filter_map(|port| {
+                Some((port[key].as_i64()?, port["protocol"].as_str().unwrap_or("TCP").to_owned()))
+            })
             .collect()
     };
     if found.resource.kind == "Service" {

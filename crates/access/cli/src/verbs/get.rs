@@ -11,7 +11,6 @@ use crate::args::{Command, EVERYWHERE, FILES, Flag, OUTPUT, Part, SELECT, Typed,
 use crate::error::CliError;
 use crate::print::table::{Shape, Widths, aligned, rows};
 use crate::print::{self, Output};
-use crate::select;
 use crate::session::Session;
 
 const FLAGS: &[Flag] = &[
@@ -166,20 +165,4 @@ async fn objects(
         }
     }
     if errors.is_empty() { Ok(()) } else { Err(CliError::Several(errors)) }
-}
-
-/// The objects that the words and flags of `get` mean, for verbs that ask the same way.
-pub(crate) async fn meant<'m>(
-    session: &'m Session<'_>,
-    typed: &Typed,
-) -> Result<Vec<select::Found<'m>>, CliError> {
-    let mut found = Vec::new();
-    for query in fetch::asked(session, typed).await? {
-        for object in fetch::objects(session, typed, &query).await? {
-            let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default().to_owned();
-            let (namespace, name) = (text("namespace"), text("name"));
-            found.push(select::Found { resource: query.resource, namespace, name, object });
-        }
-    }
-    Ok(found)
 }

@@ -89,7 +89,10 @@ async fn run(session: &Session<'_>, typed: &Typed, words: &Words) -> Result<(), 
         {
             return Err(CliError::unmet(format!("{} is not at version {version}", one.told())));
         }
-        let changed = change(session, &one, words.manager, |object| apply(object, &wanted, words, typed.is("overwrite"))).await?;
+        let changed = change(session, &one, words.manager, |object| {
+            apply(object, &wanted, words, typed.is("overwrite"))
+        })
+        .await?;
         for key in &wanted.remove {
             if one.object["metadata"][words.map][key].is_null() {
                 session.screen.say(&format!("{} {key:?} not found.\n", words.one))?;
@@ -115,7 +118,9 @@ fn apply(object: &mut Value, wanted: &Wanted, words: &Words, overwrite: bool) ->
     let map = object_at(&mut object["metadata"], words.map);
     for (key, value) in &wanted.set {
         if let Some(before) = map[key].as_str().filter(|before| !overwrite && before != value) {
-            return Err(CliError::unmet(format!("'{key}' already has a value ({before}), and --overwrite is false")));
+            return Err(CliError::unmet(format!(
+                "'{key}' already has a value ({before}), and --overwrite is false"
+            )));
         }
         map[key] = value.clone().into();
     }
@@ -149,7 +154,9 @@ fn wanted(words: &[String]) -> Result<Wanted, CliError> {
         }
     }
     if let Some((key, _)) = wanted.set.iter().find(|(key, _)| wanted.remove.contains(key)) {
-        return Err(CliError::usage(format!("can not both modify and remove a label in the same command: {key}")));
+        return Err(CliError::usage(format!(
+            "can not both modify and remove a label in the same command: {key}"
+        )));
     }
     Ok(wanted)
 }
@@ -174,7 +181,11 @@ mod tests {
             let all = words(line);
             let (found, changes) = split(&all);
             let wanted = wanted(changes).unwrap();
-            assert_eq!((found.join(" ").as_str(), wanted.set.len(), wanted.remove.len()), (objects, set, removed), "{line}");
+            assert_eq!(
+                (found.join(" ").as_str(), wanted.set.len(), wanted.remove.len()),
+                (objects, set, removed),
+                "{line}"
+            );
         }
         assert!(wanted(&words("x=1 x-")).is_err());
     }

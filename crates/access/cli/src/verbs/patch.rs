@@ -37,8 +37,14 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let text = match (typed.text("patch"), typed.text("patch-file")) {
         (Some(text), None) => text.to_owned(),
         (None, Some(path)) => input::file(path.as_ref())?,
-        (None, None) => return Err(CliError::usage("must specify --patch or --patch-file containing the contents of the patch")),
-        (Some(_), Some(_)) => return Err(CliError::usage("cannot specify --patch and --patch-file together")),
+        (None, None) => {
+            return Err(CliError::usage(
+                "must specify --patch or --patch-file containing the contents of the patch",
+            ));
+        }
+        (Some(_), Some(_)) => {
+            return Err(CliError::usage("cannot specify --patch and --patch-file together"));
+        }
     };
     let form = match typed.text("type").unwrap_or("strategic") {
         "strategic" => STRATEGIC,
@@ -66,7 +72,12 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
         };
         let same = after["metadata"]["resourceVersion"] == found.object["metadata"]["resourceVersion"];
         let changed = !same || session.dry_run()? != DryRun::None;
-        output.done(session, found.resource, &after, if changed { "patched" } else { "patched (no change)" })?;
+        output.done(
+            session,
+            found.resource,
+            &after,
+            if changed { "patched" } else { "patched (no change)" },
+        )?;
     }
     Ok(())
 }

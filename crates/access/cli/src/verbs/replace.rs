@@ -50,7 +50,12 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     Ok(())
 }
 
-async fn one(session: &Session<'_>, typed: &Typed, output: &Output, mut manifest: Value) -> Result<(), CliError> {
+async fn one(
+    session: &Session<'_>,
+    typed: &Typed,
+    output: &Output,
+    mut manifest: Value,
+) -> Result<(), CliError> {
     let (resource, namespace, name) = select::placed(session, &manifest).await?;
     if resource.namespaced {
         manifest["metadata"]["namespace"] = namespace.clone().into();

@@ -39,7 +39,13 @@ static UNDO: Command = Command {
     about: "Go back to an earlier revision",
     usage: "(-f FILE | KIND NAME | KIND/NAME)",
     examples: &["rollout undo deployment/web", "rollout undo daemonset/log --to-revision=3"],
-    flags: &[&[value("to-revision", "NUMBER", "To this revision; otherwise the one before")], FILES, SELECT, OUTPUT, WRITE],
+    flags: &[
+        &[value("to-revision", "NUMBER", "To this revision; otherwise the one before")],
+        FILES,
+        SELECT,
+        OUTPUT,
+        WRITE,
+    ],
     run: Some(|session, typed| Box::pin(history::undo(session, typed))),
     ..Command::EMPTY
 };
@@ -49,7 +55,13 @@ static STATUS: Command = Command {
     about: "Wait until a rollout is done, and say how far it is",
     usage: "(-f FILE | KIND NAME | KIND/NAME)",
     examples: &["rollout status deployment/web --timeout=60s"],
-    flags: &[REVISION, &[switch("watch", "Wait until it is done [default: true]").or('w')], FILES, SELECT, TIMEOUT],
+    flags: &[
+        REVISION,
+        &[switch("watch", "Wait until it is done [default: true]").or('w')],
+        FILES,
+        SELECT,
+        TIMEOUT,
+    ],
     run: Some(|session, typed| Box::pin(status::run(session, typed))),
     ..Command::EMPTY
 };

@@ -32,7 +32,10 @@ pub(crate) static COMMAND: Command = Command {
     name: "run",
     about: "Run an image in a pod",
     usage: "NAME --image=IMAGE [-- ARGUMENTS…]",
-    examples: &["run web --image=nginx --port=80 --expose", "run job --image=busybox --restart=Never -- echo hello"],
+    examples: &[
+        "run web --image=nginx --port=80 --expose",
+        "run job --image=busybox --restart=Never -- echo hello",
+    ],
     flags: &[FLAGS, OUTPUT, WRITE, TIMEOUT],
     part: Part::Run,
     run: Some(|session, typed| Box::pin(run(session, typed))),
@@ -49,7 +52,9 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     }
     let output = Output::of(typed)?;
     if typed.is("expose") {
-        let port = typed.number("port")?.ok_or_else(|| CliError::usage("--port must be set when exposing a service"))?;
+        let port = typed
+            .number("port")?
+            .ok_or_else(|| CliError::usage("--port must be set when exposing a service"))?;
         let service = json!({
             "apiVersion": "v1", "kind": "Service", "metadata": {"name": name},
             "spec": {"selector": pod["metadata"]["labels"], "ports": [{"port": port, "targetPort": port, "protocol": "TCP"}]},

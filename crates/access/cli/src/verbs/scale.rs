@@ -32,7 +32,9 @@ pub(crate) static COMMAND: Command = Command {
 
 async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let wanted = typed.number("replicas")?.filter(|wanted| *wanted >= 0);
-    let wanted = wanted.ok_or_else(|| CliError::usage("The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0"))?;
+    let wanted = wanted.ok_or_else(|| {
+        CliError::usage("The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0")
+    })?;
     let output = Output::of(typed)?;
     let found = select::found(session, typed, &typed.words).await?;
     if found.is_empty() {
@@ -57,7 +59,9 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
 
 fn check(typed: &Typed, one: &Found<'_>) -> Result<(), CliError> {
     let now = one.object["spec"]["replicas"].as_i64().unwrap_or(1);
-    if let Some(expected) = typed.number("current-replicas")?.filter(|expected| *expected >= 0 && *expected != now) {
+    if let Some(expected) =
+        typed.number("current-replicas")?.filter(|expected| *expected >= 0 && *expected != now)
+    {
         return Err(CliError::unmet(format!("Expected replicas to be {expected}, was {now}")));
     }
     let version = one.object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
@@ -70,7 +74,8 @@ fn check(typed: &Typed, one: &Found<'_>) -> Result<(), CliError> {
 }
 
 async fn until(session: &Session<'_>, one: &Found<'_>, wanted: i64, most: Duration) -> Result<(), CliError> {
-    let mut progress = Progress::new(session.screen, format!("waiting until {} has {wanted} replicas", one.told()));
+    let mut progress =
+        Progress::new(session.screen, format!("waiting until {} has {wanted} replicas", one.told()));
     let reached = async {
         loop {
             let scale = session.read(&format!("{}/scale", one.path())).await?;
@@ -80,7 +85,8 @@ async fn until(session: &Session<'_>, one: &Found<'_>, wanted: i64, most: Durati
             progress.tick().await;
         }
     };
-    let done = tokio::time::timeout(most, reached).await.unwrap_or_else(|_| Err(CliError::Timeout(one.told())));
+    let done =
+        tokio::time::timeout(most, reached).await.unwrap_or_else(|_| Err(CliError::Timeout(one.told())));
     progress.end();
     done
 }

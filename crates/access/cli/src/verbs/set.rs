@@ -69,7 +69,14 @@ static SELECTOR: Command = Command {
     name: "selector",
     about: "Set the selector of a service",
     usage: "(-f FILE | KIND NAME) LABELS",
-    flags: &[LOCAL, FILES, OUTPUT, WRITE, ALL, &[value("resource-version", "VERSION", "Only if it is at this version")]],
+    flags: &[
+        LOCAL,
+        FILES,
+        OUTPUT,
+        WRITE,
+        ALL,
+        &[value("resource-version", "VERSION", "Only if it is at this version")],
+    ],
     run: Some(|session, typed| Box::pin(selector(session, typed))),
     ..Command::EMPTY
 };
@@ -79,7 +86,9 @@ async fn image(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let mut images = Vec::new();
     for change in changes {
         match change.split_once('=') {
-            Some((container, image)) if !container.is_empty() && !image.is_empty() => images.push((container, image)),
+            Some((container, image)) if !container.is_empty() && !image.is_empty() => {
+                images.push((container, image))
+            }
             _ => return Err(CliError::usage(format!("{change:?} is not CONTAINER=IMAGE"))),
         }
     }
@@ -105,7 +114,9 @@ async fn image(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
 async fn resources(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let (limits, requests) = (typed.pairs("limits")?, typed.pairs("requests")?);
     if limits.is_empty() && requests.is_empty() {
-        return Err(CliError::usage("you must specify an update to requests or limits (in the form of --requests/--limits)"));
+        return Err(CliError::usage(
+            "you must specify an update to requests or limits (in the form of --requests/--limits)",
+        ));
     }
     let names = typed.text("containers").unwrap_or("*");
     each(session, typed, &typed.words, "resource requirements updated", |spec, told| {
@@ -121,7 +132,11 @@ async fn resources(session: &Session<'_>, typed: &Typed) -> Result<(), CliError>
                 }
             });
         }
-        if hit { Ok(()) } else { Err(CliError::unmet(format!("unable to find container named {names:?} in {told}"))) }
+        if hit {
+            Ok(())
+        } else {
+            Err(CliError::unmet(format!("unable to find container named {names:?} in {told}")))
+        }
     })
     .await
 }
@@ -204,9 +219,9 @@ fn matches(pattern: &str, name: &str) -> bool {
             let Some(behind) = name.strip_prefix(start) else { return false };
             match rest.is_empty() {
                 true => true,
-                false => (0..=behind.len())
-                    .filter_map(|at| behind.get(at..))
-                    .any(|behind| matches(rest, behind)),
+                false => {
+                    (0..=behind.len()).filter_map(|at| behind.get(at..)).any(|behind| matches(rest, behind))
+                }
             }
         }
     }
@@ -218,9 +233,13 @@ mod tests {
 
     #[test]
     fn names_may_have_stars() {
-        for (pattern, name, fits) in
-            [("*", "web", true), ("web", "web", true), ("w*b", "web", true), ("w*", "log", false), ("*b", "web", true)]
-        {
+        for (pattern, name, fits) in [
+            ("*", "web", true),
+            ("web", "web", true),
+            ("w*b", "web", true),
+            ("w*", "log", false),
+            ("*b", "web", true),
+        ] {
             assert_eq!(super::matches(pattern, name), fits, "{pattern} {name}");
         }
         let mut spec = json!({"containers": [{"name": "a"}, {"name": "b"}]});

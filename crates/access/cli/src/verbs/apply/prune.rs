@@ -72,7 +72,9 @@ impl<'m> Set<'m> {
             return match (typed.is("prune"), chosen) {
                 (false, _) => Ok(Self::Nothing),
                 (true, true) => Ok(Self::Selected),
-                (true, false) => Err(CliError::usage("all resources selected for prune without explicitly passing --all. To prune all resources, pass the --all flag. If you did not mean to prune all resources, specify a label selector")),
+                (true, false) => Err(CliError::usage(
+                    "all resources selected for prune without explicitly passing --all. To prune all resources, pass the --all flag. If you did not mean to prune all resources, specify a label selector",
+                )),
             };
         };
         let mapping = session.mapping().await?;
@@ -88,7 +90,10 @@ impl<'m> Set<'m> {
             Err(error) => return Err(error),
         };
         if !before.is_null() && before["metadata"]["labels"][ID] != *id {
-            return Err(CliError::unmet(format!("{}/{name} exists and is not an apply set's: it has no label {ID}={id}", parent.told())));
+            return Err(CliError::unmet(format!(
+                "{}/{name} exists and is not an apply set's: it has no label {ID}={id}",
+                parent.told()
+            )));
         }
         let listed = |key: &str| -> BTreeSet<String> {
             let text = before["metadata"]["annotations"][key].as_str().unwrap_or_default();
@@ -116,18 +121,25 @@ impl<'m> Set<'m> {
         output: &Output,
         applied: &[Value],
     ) -> Result<(), CliError> {
-        let kept: BTreeSet<&str> = applied.iter().filter_map(|object| object["metadata"]["uid"].as_str()).collect();
+        let kept: BTreeSet<&str> =
+            applied.iter().filter_map(|object| object["metadata"]["uid"].as_str()).collect();
         match self {
             Self::Nothing => Ok(()),
             Self::Selected => selected(session, typed, output, applied, &kept).await,
             Self::Remembered { parent, namespace, name, id, kinds, namespaces } => {
                 if typed.is("prune") {
-                    let places: BTreeSet<&str> =
-                        namespaces.iter().map(String::as_str).chain([&*namespace]).filter(|place| !place.is_empty()).collect();
+                    let places: BTreeSet<&str> = namespaces
+                        .iter()
+                        .map(String::as_str)
+                        .chain([&*namespace])
+                        .filter(|place| !place.is_empty())
+                        .collect();
                     let selector = format!("{PART_OF}={id}");
                     for kind in &kinds {
                         let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
-                        let Some(resource) = session.mapping().await?.of_group_kind(group, kind) else { continue };
+                        let Some(resource) = session.mapping().await?.of_group_kind(group, kind) else {
+                            continue;
+                        };
                         left_over(session, typed, output, resource, &places, &selector, false, &kept).await?;
                     }
                 }
@@ -164,7 +176,11 @@ impl<'m> Set<'m> {
         }
         let mut parameters = session.writing(MANAGER)?;
         parameters.push(("force", "true".to_owned()));
-        session.api().await?.patch(&with_all(&parent.path(namespace, name), &parameters), APPLY, &object).await?;
+        session
+            .api()
+            .await?
+            .patch(&with_all(&parent.path(namespace, name), &parameters), APPLY, &object)
+            .await?;
         Ok(())
     }
 }
@@ -189,7 +205,8 @@ async fn selected(
         }
         false => USUAL.iter().map(|(group, kind)| ((*group).to_owned(), (*kind).to_owned())).collect(),
     };
-    let places: BTreeSet<&str> = applied.iter().filter_map(|object| object["metadata"]["namespace"].as_str()).collect();
+    let places: BTreeSet<&str> =
+        applied.iter().filter_map(|object| object["metadata"]["namespace"].as_str()).collect();
     let selector = typed.text("selector").unwrap_or_default();
     for (group, kind) in kinds {
         let Some(resource) = mapping.of_group_kind(&group, &kind) else { continue };

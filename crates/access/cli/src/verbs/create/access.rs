@@ -33,7 +33,8 @@ pub(super) static SERVICE_ACCOUNT: Command = Command {
     flags: &[OUTPUT, WRITE],
     run: Some(|session, typed| {
         Box::pin(async {
-            let object = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name(typed)?}});
+            let object =
+                json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name(typed)?}});
             generated(session, typed, object).await
         })
     }),
@@ -68,7 +69,8 @@ async fn token(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
         spec["expirationSeconds"] = life.as_secs().into();
     }
     if let Some(kind) = typed.text("bound-object-kind") {
-        spec["boundObjectRef"] = json!({"kind": kind, "apiVersion": "v1", "name": required(typed, "bound-object-name")?});
+        spec["boundObjectRef"] =
+            json!({"kind": kind, "apiVersion": "v1", "name": required(typed, "bound-object-name")?});
         if let Some(uid) = typed.text("bound-object-uid") {
             spec["boundObjectRef"]["uid"] = uid.into();
         }
@@ -179,7 +181,9 @@ pub(super) static ROLE_BINDING: Command = Command {
     about: "Give a role to somebody, in a namespace",
     usage: "NAME (--role=NAME | --clusterrole=NAME) [--user=NAME] [--group=NAME] [--serviceaccount=NAMESPACE:NAME]",
     flags: &[SUBJECTS, &[value("role", "NAME", "The role that is given")], OUTPUT, WRITE],
-    run: Some(|session, typed| Box::pin(async { generated(session, typed, binding(typed, "RoleBinding")?).await })),
+    run: Some(|session, typed| {
+        Box::pin(async { generated(session, typed, binding(typed, "RoleBinding")?).await })
+    }),
     ..Command::EMPTY
 };
 
@@ -203,7 +207,9 @@ fn binding(typed: &Typed, kind: &str) -> Result<Value, CliError> {
     };
     let mut subjects = Vec::new();
     for (flag, kind) in [("user", "User"), ("group", "Group")] {
-        subjects.extend(typed.list(flag).into_iter().map(|name| json!({"apiGroup": GROUP, "kind": kind, "name": name})));
+        subjects.extend(
+            typed.list(flag).into_iter().map(|name| json!({"apiGroup": GROUP, "kind": kind, "name": name})),
+        );
     }
     for account in typed.list("serviceaccount") {
         let (namespace, name) = account.split_once(':').ok_or_else(|| {

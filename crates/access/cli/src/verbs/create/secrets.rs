@@ -68,10 +68,15 @@ static TLS: Command = Command {
     name: "tls",
     about: "Create a secret with a certificate and its key",
     usage: "NAME --cert=FILE --key=FILE",
-    flags: &[&[value("cert", "FILE", "The certificate (PEM)"), value("key", "FILE", "Its key (PEM)")], OUTPUT, WRITE],
+    flags: &[
+        &[value("cert", "FILE", "The certificate (PEM)"), value("key", "FILE", "Its key (PEM)")],
+        OUTPUT,
+        WRITE,
+    ],
     run: Some(|session, typed| {
         Box::pin(async {
-            let read = |flag: &str| Ok::<_, CliError>(input::file(required(typed, flag)?.as_ref())?.into_bytes());
+            let read =
+                |flag: &str| Ok::<_, CliError>(input::file(required(typed, flag)?.as_ref())?.into_bytes());
             let values = vec![("tls.crt".to_owned(), read("cert")?), ("tls.key".to_owned(), read("key")?)];
             generated(session, typed, secret(typed, "kubernetes.io/tls", values)?).await
         })
@@ -136,9 +141,9 @@ fn secret(typed: &Typed, kind: &str, values: Vec<(String, Vec<u8>)>) -> Result<V
 fn values(typed: &Typed) -> Result<Vec<(String, Vec<u8>)>, CliError> {
     let mut values: Vec<(String, Vec<u8>)> = Vec::new();
     for text in typed.all("from-literal") {
-        let (key, value) = text.split_once('=').ok_or_else(|| {
-            CliError::usage(format!("invalid literal source {text}, expected key=value"))
-        })?;
+        let (key, value) = text
+            .split_once('=')
+            .ok_or_else(|| CliError::usage(format!("invalid literal source {text}, expected key=value")))?;
         values.push((key.to_owned(), unquoted(value).as_bytes().to_vec()));
     }
     for text in typed.all("from-file") {
@@ -159,7 +164,9 @@ fn values(typed: &Typed) -> Result<Vec<(String, Vec<u8>)>, CliError> {
     }
     for (place, (key, _)) in values.iter().enumerate() {
         if values.iter().skip(place + 1).any(|(other, _)| other == key) {
-            return Err(CliError::unmet(format!("cannot add key {key:?}, another key by that name already exists")));
+            return Err(CliError::unmet(format!(
+                "cannot add key {key:?}, another key by that name already exists"
+            )));
         }
     }
     Ok(values)

@@ -21,7 +21,9 @@ static CLUSTER_IP: Command = Command {
     about: "Create a service with an address in the cluster",
     usage: "NAME [--tcp=PORT:TARGET]",
     flags: &[&[TCP, value("clusterip", "IP", "Its address, or None")], OUTPUT, WRITE],
-    run: Some(|session, typed| Box::pin(async { generated(session, typed, service(typed, "ClusterIP")?).await })),
+    run: Some(|session, typed| {
+        Box::pin(async { generated(session, typed, service(typed, "ClusterIP")?).await })
+    }),
     ..Command::EMPTY
 };
 
@@ -30,7 +32,9 @@ static NODE_PORT: Command = Command {
     about: "Create a service with a port on every node",
     usage: "NAME --tcp=PORT:TARGET",
     flags: &[&[TCP, value("node-port", "PORT", "The port on every node")], OUTPUT, WRITE],
-    run: Some(|session, typed| Box::pin(async { generated(session, typed, service(typed, "NodePort")?).await })),
+    run: Some(|session, typed| {
+        Box::pin(async { generated(session, typed, service(typed, "NodePort")?).await })
+    }),
     ..Command::EMPTY
 };
 
@@ -39,7 +43,9 @@ static LOAD_BALANCER: Command = Command {
     about: "Create a service with an address for the outside",
     usage: "NAME --tcp=PORT:TARGET",
     flags: &[&[TCP], OUTPUT, WRITE],
-    run: Some(|session, typed| Box::pin(async { generated(session, typed, service(typed, "LoadBalancer")?).await })),
+    run: Some(|session, typed| {
+        Box::pin(async { generated(session, typed, service(typed, "LoadBalancer")?).await })
+    }),
     ..Command::EMPTY
 };
 
@@ -48,7 +54,9 @@ static EXTERNAL_NAME: Command = Command {
     about: "Create a service that is another name for a host",
     usage: "NAME --external-name=HOST",
     flags: &[&[TCP, value("external-name", "HOST", "The host")], OUTPUT, WRITE],
-    run: Some(|session, typed| Box::pin(async { generated(session, typed, service(typed, "ExternalName")?).await })),
+    run: Some(|session, typed| {
+        Box::pin(async { generated(session, typed, service(typed, "ExternalName")?).await })
+    }),
     ..Command::EMPTY
 };
 
@@ -61,7 +69,8 @@ fn service(typed: &Typed, kind: &str) -> Result<Value, CliError> {
         let wrong = || CliError::usage(format!("--tcp takes PORT or PORT:TARGET, not {text:?}"));
         let number: u16 = port.parse().map_err(|_| wrong())?;
         let target = target.parse::<u16>().map_or_else(|_| json!(target), |target| json!(target));
-        let mut made = json!({"name": text.replace(':', "-"), "port": number, "targetPort": target, "protocol": "TCP"});
+        let mut made =
+            json!({"name": text.replace(':', "-"), "port": number, "targetPort": target, "protocol": "TCP"});
         if !text.contains(':') {
             made["name"] = text.clone().into();
         }
@@ -84,7 +93,9 @@ fn service(typed: &Typed, kind: &str) -> Result<Value, CliError> {
     if kind == "ExternalName" {
         spec["externalName"] = required(typed, "external-name")?.into();
     }
-    Ok(json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "labels": labels}, "spec": spec}))
+    Ok(
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "labels": labels}, "spec": spec}),
+    )
 }
 
 pub(super) static INGRESS: Command = Command {
@@ -95,7 +106,11 @@ pub(super) static INGRESS: Command = Command {
     examples: &["create ingress web --rule=shop.example/*=web:80,tls=shop-cert --class=kedge"],
     flags: &[
         &[
-            value("rule", "RULE", "Where a host and path lead; a path with * at its end is a prefix; can be repeated"),
+            value(
+                "rule",
+                "RULE",
+                "Where a host and path lead; a path with * at its end is a prefix; can be repeated",
+            ),
             value("class", "NAME", "The ingress class"),
             value("default-backend", "SERVICE:PORT", "Where everything else leads"),
             value("annotation", "KEY=VALUE", "An annotation; can be repeated"),
@@ -126,7 +141,9 @@ fn ingress(typed: &Typed) -> Result<Value, CliError> {
         }
     }
     if hosts.is_empty() && !typed.given("default-backend") {
-        return Err(CliError::usage("not enough information provided: every ingress has to either specify a default-backend (which catches all traffic) or a list of rules (which catch specific paths)"));
+        return Err(CliError::usage(
+            "not enough information provided: every ingress has to either specify a default-backend (which catches all traffic) or a list of rules (which catch specific paths)",
+        ));
     }
     if let Some(class) = typed.text("class") {
         spec["ingressClassName"] = class.into();
@@ -170,7 +187,9 @@ struct Rule {
 
 fn rule(text: &str) -> Result<Rule, CliError> {
     let wrong = || {
-        CliError::usage(format!("rule {text} is invalid and should be in format host/path=svcname:svcport[,tls[=secret]]"))
+        CliError::usage(format!(
+            "rule {text} is invalid and should be in format host/path=svcname:svcport[,tls[=secret]]"
+        ))
     };
     let (rule, tls) = match text.split_once(',') {
         Some((rule, tls)) => (rule, Some(tls)),

@@ -67,7 +67,10 @@ pub(super) static JOB: Command = Command {
     about: "Create a job, also from a cron job",
     usage: "NAME (--image=IMAGE | --from=cronjob/NAME) [-- COMMAND…]",
     flags: &[
-        &[value("image", "IMAGE", "What to run"), value("from", "cronjob/NAME", "Run what this cron job runs, now")],
+        &[
+            value("image", "IMAGE", "What to run"),
+            value("from", "cronjob/NAME", "Run what this cron job runs, now"),
+        ],
         OUTPUT,
         WRITE,
     ],
@@ -109,7 +112,8 @@ async fn from_cron_job(session: &Session<'_>, typed: &Typed, from: &str) -> Resu
     };
     let cron = session.read(&resource.path(&session.namespace()?, &cron)).await?;
     let template = &cron["spec"]["jobTemplate"];
-    let mut metadata = json!({"name": name(typed)?, "annotations": {"cronjob.kubernetes.io/instantiate": "manual"}});
+    let mut metadata =
+        json!({"name": name(typed)?, "annotations": {"cronjob.kubernetes.io/instantiate": "manual"}});
     for (key, value) in template["metadata"]["annotations"].as_object().into_iter().flatten() {
         metadata["annotations"][key] = value.clone();
     }
@@ -190,7 +194,9 @@ fn budget(typed: &Typed) -> Result<Value, CliError> {
             return Err(CliError::usage("one of min-available or max-unavailable must be specified"));
         }
     }
-    Ok(json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": spec}))
+    Ok(
+        json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": spec}),
+    )
 }
 
 const PRIORITY: &[Flag] = &[

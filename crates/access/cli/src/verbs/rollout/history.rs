@@ -44,7 +44,9 @@ async fn revisions(session: &Session<'_>, found: &Found<'_>) -> Result<Vec<Revis
     let (kind, of_set) = match &*found.resource.kind {
         "Deployment" => ("replicasets.apps", true),
         "DaemonSet" | "StatefulSet" => ("controllerrevisions.apps", false),
-        other => return Err(CliError::unmet(format!("no history viewer has been implemented for {other:?}"))),
+        other => {
+            return Err(CliError::unmet(format!("no history viewer has been implemented for {other:?}")));
+        }
     };
     let resource = mapping.find(kind)?;
     let mut list = session.read(&resource.collection(Some(&found.namespace))).await?;
@@ -89,7 +91,9 @@ pub(super) async fn show(session: &Session<'_>, typed: &Typed) -> Result<(), Cli
             None => {
                 let row = |number: &str, cause: &str| format!("{number:<10}{cause}\n");
                 let mut table = row("REVISION", "CHANGE-CAUSE");
-                all.iter().for_each(|revision| table.push_str(&row(&revision.number.to_string(), revision.cause())));
+                all.iter().for_each(|revision| {
+                    table.push_str(&row(&revision.number.to_string(), revision.cause()))
+                });
                 session.screen.say(&format!("{told} \n{table}\n"))?;
             }
         }
@@ -113,7 +117,11 @@ pub(super) async fn undo(session: &Session<'_>, typed: &Typed) -> Result<(), Cli
             wanted => all.iter().find(|revision| revision.number == wanted),
         };
         let target = target.ok_or_else(|| match wanted {
-            0 => CliError::unmet(format!("no rollout history found for {} {:?}", found.resource.told(), found.name)),
+            0 => CliError::unmet(format!(
+                "no rollout history found for {} {:?}",
+                found.resource.told(),
+                found.name
+            )),
             wanted => CliError::unmet(format!("unable to find specified revision {wanted} in history")),
         })?;
         let same = all.last().is_some_and(|last| last.number == target.number);

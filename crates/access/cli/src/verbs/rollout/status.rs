@@ -122,7 +122,8 @@ fn daemon_set(object: &Value) -> Result<State, CliError> {
         return Ok(State::Waiting("Waiting for daemon set spec update to be observed...".to_owned()));
     }
     let wanted = number(&status["desiredNumberScheduled"]);
-    let (updated, available) = (number(&status["updatedNumberScheduled"]), number(&status["numberAvailable"]));
+    let (updated, available) =
+        (number(&status["updatedNumberScheduled"]), number(&status["numberAvailable"]));
     let begins = format!("Waiting for daemon set {name:?} rollout to finish:");
     Ok(if updated < wanted {
         State::Waiting(format!("{begins} {updated} out of {wanted} new pods have been updated..."))
@@ -150,7 +151,9 @@ fn stateful_set(object: &Value) -> Result<State, CliError> {
             true => State::Waiting(format!(
                 "Waiting for partitioned roll out to finish: {updated} out of {new} new pods have been updated..."
             )),
-            false => State::Done(format!("partitioned roll out complete: {updated} new pods have been updated...")),
+            false => {
+                State::Done(format!("partitioned roll out complete: {updated} new pods have been updated..."))
+            }
         });
     }
     let revision = |key: &str| status[key].as_str().unwrap_or_default();
@@ -175,9 +178,7 @@ mod tests {
 
     #[test]
     fn a_rollout_is_told_in_kubectls_words() {
-        let deployment = |status| {
-            json!({"metadata": {"name": "web", "generation": 2}, "spec": {"replicas": 3}, "status": status})
-        };
+        let deployment = |status| json!({"metadata": {"name": "web", "generation": 2}, "spec": {"replicas": 3}, "status": status});
         for (status, said) in [
             (json!({"observedGeneration": 1}), "~Waiting for deployment spec update to be observed..."),
             (

@@ -25,7 +25,11 @@ pub(super) static COMMAND: Command = Command {
     name: "env",
     about: "Set environment variables of containers",
     usage: "(-f FILE | KIND NAME) KEY=VALUE… KEY-…",
-    examples: &["set env deployment/web COLOUR=blue", "set env deployment/web COLOUR-", "set env deployment/web --list"],
+    examples: &[
+        "set env deployment/web COLOUR=blue",
+        "set env deployment/web COLOUR-",
+        "set env deployment/web --list",
+    ],
     flags: &[FLAGS, LOCAL, FILES, OUTPUT, WRITE, SELECT, ALL, EVERYWHERE],
     run: Some(|session, typed| Box::pin(run(session, typed))),
     ..Command::EMPTY
@@ -45,7 +49,11 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
         variables.push(match (word.split_once('='), word.strip_suffix('-')) {
             (Some((key, value)), _) => (key.to_owned(), Some(json!({"name": key, "value": value}))),
             (None, Some(key)) => (key.to_owned(), None),
-            (None, None) => return Err(CliError::usage(format!("environment variables must be of the form KEY=VALUE, not {word:?}"))),
+            (None, None) => {
+                return Err(CliError::usage(format!(
+                    "environment variables must be of the form KEY=VALUE, not {word:?}"
+                )));
+            }
         });
     }
     if let Some(from) = typed.text("from") {
@@ -56,7 +64,9 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     }
     each(session, typed, objects, "env updated", |spec, _| {
         for name in names.split(',') {
-            containers(spec, name, |container| variables.iter().for_each(|variable| put(container, variable)));
+            containers(spec, name, |container| {
+                variables.iter().for_each(|variable| put(container, variable))
+            });
         }
         Ok(())
     })
@@ -102,10 +112,15 @@ async fn taken_from(session: &Session<'_>, typed: &Typed, from: &str) -> Result<
     };
     let object = session.read(&resource.path(&session.namespace()?, &name)).await?;
     let (wanted, prefix) = (typed.list("keys"), typed.text("prefix").unwrap_or_default());
-    let keys = object["data"].as_object().into_iter().flat_map(|data| data.keys().cloned().collect::<Vec<_>>());
+    let keys =
+        object["data"].as_object().into_iter().flat_map(|data| data.keys().cloned().collect::<Vec<_>>());
     let keys = keys.filter(|key| wanted.is_empty() || wanted.contains(key));
     let variable = |key: String| {
-        let called: String = key.to_uppercase().chars().map(|letter| if letter.is_alphanumeric() { letter } else { '_' }).collect();
+        let called: String = key
+            .to_uppercase()
+            .chars()
+            .map(|letter| if letter.is_alphanumeric() { letter } else { '_' })
+            .collect();
         let called = format!("{prefix}{called}");
         let value = json!({"name": called, "valueFrom": {source: {"name": name, "key": key}}});
         (called, Some(value))
@@ -115,7 +130,8 @@ async fn taken_from(session: &Session<'_>, typed: &Typed, from: &str) -> Result<
 
 async fn list(session: &Session<'_>, typed: &Typed, objects: &[String], names: &str) -> Result<(), CliError> {
     for mut found in select::found(session, typed, objects).await? {
-        let Some(spec) = pod_spec(&found.resource.kind).and_then(|place| found.object.pointer_mut(place)) else {
+        let Some(spec) = pod_spec(&found.resource.kind).and_then(|place| found.object.pointer_mut(place))
+        else {
             continue;
         };
         let mut lines = Vec::new();

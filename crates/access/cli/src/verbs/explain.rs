@@ -1,0 +1,61 @@
+//! `explain`: what a kind and its fields are, from the server's own OpenAPI document.
+
+mod schema;
+
+use crate::args::{Command, Flag, Part, Typed, switch, value};
+use crate::error::CliError;
+use crate::session::Session;
+
+const FLAGS: &[Flag] = &[
+    switch("recursive", "All fields and those below them, by name"),
+    value("api-version", "GROUP/VERSION", "This version of the kind"),
+    value("output", "FORMAT", "plaintext").or('o'),
+];
+
+pub(crate) static COMMAND: Command = Command {
+    name: "explain",
+    about: "Say what a kind and its fields are",
+    usage: "KIND[.FIELD…]",
+    examples: &["explain pods", "explain deployment.spec.strategy", "explain pod --recursive"],
+    flags: &[FLAGS],
+    part: Part::Look,
+    run: Some(|session, typed| Box::pin(run(session, typed))),
+    ..Command::EMPTY
+};
+
+async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
+    let [word] = &typed.words[..] else {
+        return Err(CliError::usage(
+            "You must specify exactly one type of resource to explain, as in `explain pods.spec`",
+        ));
+    };
+    let mapping = session.mapping().await?;
+    let mut parts: Vec<&str> = word.trim_end_matches('.').split('.').collect();
+    // A group has dots too: the longest beginning that means a kind is the kind.
+    let known = (1..=parts.len()).rev().find_map(|length| {
+        let kind = parts.get(..length)?.join(".");
+        mapping.matching(&kind).map(|found| (found, length))
+    });
+    let (mut resource, length) = match known {
+        // A field may look like a group, and `pods.spec` is not a kind of group `spec`.
+        Some((found, length))
+            if length == 1
+                || found.group.starts_with(&parts.get(1..length).unwrap_or_default().join(".")) =>
+        {
+            (found, length)
+        }
+        _ => (mapping.find(parts.first().copied().unwrap_or_default())?, 1),
+    };
+    parts.drain(..length);
+    if let Some(version) = typed.text("api-version") {
+        resource = mapping
+            .of_kind(version, &resource.kind)
+            .ok_or_else(|| CliError::NoMatch { kind: resource.kind.clone(), version: version.to_owned() })?;
+    }
+    let path = match resource.group.is_empty() {
+        true => format!("/openapi/v3/api/{}", resource.version),
+        false => format!("/openapi/v3/apis/{}/{}", resource.group, resource.version),
+    };
+    let document = session.read(&path).await?;
+    session.screen.say(&schema::page(&document, resource, &parts, typed.is("recursive"))?)
+}

@@ -1,0 +1,253 @@
+//! The page of one schema, as kubectl lays it out. Pure.
+
+use serde_json::Value;
+
+use crate::error::CliError;
+use crate::mapping::Resource;
+
+pub(super) fn page(
+    document: &Value,
+    resource: &Resource,
+    path: &[&str],
+    recursive: bool,
+) -> Result<String, CliError> {
+    let mut page = String::new();
+    if !resource.group.is_empty() {
+        page.push_str(&format!("GROUP:      {}\n", resource.group));
+    }
+    page.push_str(&format!("KIND:       {}\nVERSION:    {}\n\n", resource.kind, resource.version));
+    let is_it = |schema: &&Value| {
+        let kinds = schema["x-kubernetes-group-version-kind"].as_array().into_iter().flatten();
+        kinds.into_iter().any(|kind| {
+            kind["kind"] == *resource.kind
+                && kind["group"] == *resource.group
+                && kind["version"] == *resource.version
+        })
+    };
+    let schemas =
+        document["components"]["schemas"].as_object().into_iter().flat_map(|schemas| schemas.values());
+    let mut here = schemas.into_iter().find(is_it).ok_or_else(|| {
+        CliError::unmet(format!(
+            "couldn't find resource for {:?}: the server does not describe it",
+            resource.kind
+        ))
+    })?;
+    for (place, name) in path.iter().enumerate() {
+        let field = field(document, here, name)
+            .ok_or_else(|| CliError::unmet(format!("field {name:?} does not exist")))?;
+        here = field;
+        if place + 1 == path.len() {
+            page.push_str(&format!(
+                "FIELD: {name} <{}>\n{}\n\n",
+                type_of(document, here),
+                enumeration(document, here, None)
+            ));
+        }
+    }
+    page.push_str("DESCRIPTION:\n");
+    let told = description(document, here);
+    page.push_str(&indented(&wrapped(if told.is_empty() { "<empty>" } else { &told }, 76), 4));
+    page.push('\n');
+    let fields = fields(document, here, 1, recursive, &mut Vec::new());
+    if !fields.is_empty() {
+        page.push_str(&format!("FIELDS:\n{fields}"));
+    }
+    page.push('\n');
+    Ok(page)
+}
+
+/// What a reference leads to, or the schema itself.
+fn resolved<'d>(document: &'d Value, schema: &'d Value) -> &'d Value {
+    let name = schema["$ref"].as_str().and_then(|name| name.rsplit('/').next());
+    name.map_or(schema, |name| &document["components"]["schemas"][name])
+}
+
+/// Schemas inside this one: of items, of values, of those it is made of.
+fn inner(schema: &Value) -> impl Iterator<Item = &Value> {
+    let of_map = Some(&schema["additionalProperties"]).filter(|values| values.is_object());
+    let of_list = Some(&schema["items"]).filter(|items| items.is_object());
+    schema["allOf"].as_array().into_iter().flatten().chain(of_list).chain(of_map)
+}
+
+fn field<'d>(document: &'d Value, schema: &'d Value, name: &str) -> Option<&'d Value> {
+    let schema = resolved(document, schema);
+    match schema["properties"].get(name) {
+        Some(field) => Some(field),
+        None => inner(schema).find_map(|inner| field(document, inner, name)),
+    }
+}
+
+fn description(document: &Value, schema: &Value) -> String {
+    let schema = resolved(document, schema);
+    let mut text = match schema["description"].as_str() {
+        Some(text) if !text.is_empty() => format!("{text}\n"),
+        _ => String::new(),
+    };
+    inner(schema).for_each(|inner| text.push_str(&description(document, inner)));
+    text
+}
+
+fn type_of(document: &Value, schema: &Value) -> String {
+    if schema["items"].is_object() {
+        return format!("[]{}", type_of(document, &schema["items"]));
+    }
+    if schema["additionalProperties"].is_object() {
+        return format!("map[string]{}", type_of(document, &schema["additionalProperties"]));
+    }
+    if let Some([one]) = schema["allOf"].as_array().map(Vec::as_slice)
+        && schema["properties"].is_null()
+    {
+        return type_of(document, one);
+    }
+    let named = match schema["$ref"].as_str() {
+        Some(reference) => match resolved(document, schema)["type"].as_str() {
+            None | Some("object") => {
+                return reference.rsplit(['/', '.']).next().unwrap_or("Object").to_owned();
+            }
+            Some(plain) => plain,
+        },
+        None => schema["type"].as_str().unwrap_or("object"),
+    };
+    if named == "object" { "Object".to_owned() } else { named.to_owned() }
+}
+
+fn fields<'d>(
+    document: &'d Value,
+    schema: &'d Value,
+    level: usize,
+    recursive: bool,
+    seen: &mut Vec<&'d str>,
+) -> String {
+    let name = schema["$ref"].as_str();
+    if name.is_some_and(|name| seen.contains(&name)) {
+        return String::new();
+    }
+    let depth = seen.len();
+    seen.extend(name);
+    let schema = resolved(document, schema);
+    let mut text = String::new();
+    let required: Vec<&str> =
+        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        let indent = level * 2;
+        let needed = if required.contains(&name.as_str()) { " -required-" } else { "" };
+        text.push_str(&format!(
+            "{}{name}\t<{}>{needed}{}\n",
+            " ".repeat(indent),
+            type_of(document, field),
+            enumeration(document, field, Some(indent)),
+        ));
+        match recursive {
+            true => text.push_str(&fields(document, field, level + 1, recursive, seen)),
+            false => {
+                let told = field["description"]
+                    .as_str()
+                    .filter(|text| !text.is_empty())
+                    .unwrap_or("<no description>");
+                text.push_str(&format!("{}\n", indented(&wrapped(told, 78 - indent), indent + 2)));
+            }
+        }
+    }
+    for inner in inner(schema) {
+        text.push_str(&fields(document, inner, level, recursive, seen));
+    }
+    seen.truncate(depth);
+    text
+}
+
+/// The values that a field may have: all of them on its own page, the first few in a list of fields.
+fn enumeration(document: &Value, schema: &Value, indent: Option<usize>) -> String {
+    let schema = resolved(document, schema);
+    let Some(values) = schema["enum"].as_array().filter(|values| !values.is_empty()) else {
+        return String::new();
+    };
+    let told = |value: &Value| match value.as_str() {
+        Some("") => "\"\"".to_owned(),
+        Some(text) => text.to_owned(),
+        None => value.to_string(),
+    };
+    match indent {
+        None => {
+            let lines: Vec<String> = values.iter().map(|value| format!("    {}", told(value))).collect();
+            format!("ENUM:\n{}", lines.join("\n"))
+        }
+        Some(indent) => {
+            let shown: Vec<String> = values.iter().take(4).map(told).collect();
+            let more = if values.len() > 4 { ", ...." } else { "" };
+            format!("\n{}enum: {}{more}", " ".repeat(indent), shown.join(", "))
+        }
+    }
+}
+
+/// Lines of at most this many letters; words longer than that stand alone.
+fn wrapped(text: &str, width: usize) -> String {
+    let mut out = String::new();
+    for (place, line) in text.split('\n').enumerate() {
+        if place > 0 {
+            out.push('\n');
+        }
+        let mut used = 0;
+        for word in line.split(' ') {
+            let length = word.chars().count();
+            if used > 0 && used + 1 + length > width {
+                out.push('\n');
+                used = 0;
+            } else if used > 0 {
+                out.push(' ');
+                used += 1;
+            }
+            out.push_str(word);
+            used += length;
+        }
+    }
+    out
+}
+
+fn indented(text: &str, by: usize) -> String {
+    let space = " ".repeat(by);
+    let lines: Vec<String> = text.split('\n').map(|line| format!("{space}{line}")).collect();
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::page;
+    use crate::mapping::Resource;
+
+    #[test]
+    fn a_page_shows_the_field_that_was_asked_for() {
+        let document = json!({"components": {"schemas": {
+            "x.Cup": {
+                "type": "object", "description": "A cup.", "required": ["size"],
+                "x-kubernetes-group-version-kind": [{"group": "x", "version": "v1", "kind": "Cup"}],
+                "properties": {
+                    "size": {"type": "string", "description": "How big.", "enum": ["", "S"]},
+                    "sips": {"type": "array", "items": {"allOf": [{"$ref": "#/components/schemas/x.Sip"}]}},
+                },
+            },
+            "x.Sip": {"type": "object", "description": "A sip.", "properties": {"again": {"$ref": "#/components/schemas/x.Sip"}}},
+        }}});
+        let cup = Resource {
+            group: "x".to_owned(),
+            version: "v1".to_owned(),
+            kind: "Cup".to_owned(),
+            ..Resource::default()
+        };
+        let shown = page(&document, &cup, &["sips"], false).unwrap();
+        assert_eq!(
+            shown,
+            "GROUP:      x\nKIND:       Cup\nVERSION:    v1\n\nFIELD: sips <[]Sip>\n\n\nDESCRIPTION:\n    A sip.\n    \n\nFIELDS:\n  \
+             again\t<Sip>\n    <no description>\n\n\n"
+        );
+        let all = page(&document, &cup, &[], true).unwrap();
+        assert!(
+            all.contains(
+                "FIELDS:\n  sips\t<[]Sip>\n    again\t<Sip>\n  size\t<string> -required-\n  enum: \"\", S\n"
+            ),
+            "{all}"
+        );
+        assert!(page(&document, &cup, &["nothing"], false).is_err());
+    }
+}

@@ -151,21 +151,22 @@ impl Template {
 
 /// How many bytes two texts have in common. Looks at many at a time as long as they are the same.
 fn common(one: &[u8], other: &[u8]) -> usize {
-    let (wide, _) = one.as_chunks::<64>();
-    let (others, _) = other.as_chunks::<64>();
-    let at = 64 * wide.iter().zip(others).take_while(|(one, other)| one == other).count();
-    let (one, other) = (one.get(at..).unwrap_or_default(), other.get(at..).unwrap_or_default());
-    let (words, _) = one.as_chunks::<8>();
-    let (others, _) = other.as_chunks::<8>();
-    for (index, (word, other)) in words.iter().zip(others).enumerate() {
-        let differs = u64::from_le_bytes(*word) ^ u64::from_le_bytes(*other);
+    let ((words, _), (others, _)) = (one.as_chunks::<8>(), other.as_chunks::<8>());
+    let ((wide, _), (wide_others, _)) = (words.as_chunks::<8>(), others.as_chunks::<8>());
+    let differs = |word: &[u8; 8], other: &[u8; 8]| u64::from_le_bytes(*word) ^ u64::from_le_bytes(*other);
+    // Not one by one, so that the processor does all of them at once.
+    let same = |words: &[[u8; 8]; 8], others: &[[u8; 8]; 8]| {
+        words.iter().zip(others).fold(0, |all, (word, other)| all | differs(word, other)) == 0
+    };
+    let at = 8 * wide.iter().zip(wide_others).take_while(|(words, others)| same(words, others)).count();
+    for (index, (word, other)) in words.iter().zip(others).enumerate().skip(at) {
+        let differs = differs(word, other);
         if differs != 0 {
-            return at + index * 8 + differs.trailing_zeros() as usize / 8;
+            return index * 8 + differs.trailing_zeros() as usize / 8;
         }
     }
-    let end = words.len().min(others.len()) * 8;
-    let rest = one.iter().zip(other).skip(end).take_while(|(one, other)| one == other);
-    at + end + rest.count()
+    let at = words.len().min(others.len()) * 8;
+    at + one.iter().zip(other).skip(at).take_while(|(one, other)| one == other).count()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::str;
 use super::{Leaf, Template, Value};
 use crate::encode::back::put_varint;
 use crate::encode::tape;
-use crate::time;
+use crate::time::{self, Precision};
 
 /// Reused from object to object.
 #[derive(Debug, Default)]
@@ -13,6 +13,8 @@ pub(in crate::encode) struct Exchange {
     edits: Vec<Edit>,
     /// Values that are not written as they are read, and lengths.
     made: Vec<u8>,
+    /// The last time that was read and what was made of it: neighbours were often made in the same second.
+    moment: Option<(Box<[u8]>, Precision, Box<[u8]>)>,
     /// By how much each of the template's lengths changes.
     growth: Vec<usize>,
     /// Those of them that may.
@@ -83,19 +85,31 @@ impl Exchange {
             Value::Truth if text == b"true" => self.made.push(1),
             Value::Truth if text == b"false" => self.made.push(0),
             Value::Truth => return None,
-            Value::Moment(precision) => {
-                let at = time::parse(str::from_utf8(text).ok()?, precision).ok()?;
-                self.made.push(1 << 3);
-                put_varint(at.as_second().cast_unsigned(), &mut self.made);
-                self.made.push(2 << 3);
-                put_varint(i64::from(at.subsec_nanosecond()).cast_unsigned(), &mut self.made);
-            }
+            Value::Moment(precision) => self.moment(text, precision)?,
         }
         let (from, new) = match leaf.value {
             Value::Text => (Source::Json, place),
             _ => (Source::Made, (start, self.made.len())),
         };
         self.edit(template, leaf.within, Edit { gone: leaf.encoded, new, from });
+        Some(())
+    }
+
+    fn moment(&mut self, text: &[u8], precision: Precision) -> Option<()> {
+        if let Some((known, as_read, made)) = &self.moment
+            && **known == *text
+            && *as_read == precision
+        {
+            self.made.extend_from_slice(made);
+            return Some(());
+        }
+        let start = self.made.len();
+        let at = time::parse(str::from_utf8(text).ok()?, precision).ok()?;
+        self.made.push(1 << 3);
+        put_varint(at.as_second().cast_unsigned(), &mut self.made);
+        self.made.push(2 << 3);
+        put_varint(i64::from(at.subsec_nanosecond()).cast_unsigned(), &mut self.made);
+        self.moment = Some((text.into(), precision, self.made.get(start..)?.into()));
         Some(())
     }
 

@@ -1,5 +1,6 @@
 //! Makes an object what it says, whether or not there is one: server-side apply. For the objects that a part of Kedge needs to have.
 
+use futures::future::BoxFuture;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::Value;
@@ -7,7 +8,11 @@ use serde_json::Value;
 const MANAGER: &str = "kedge";
 
 /// Takes fields from whoever else has them.
-pub async fn apply(client: &Client, object: Value) -> Result<(), kube::Error> {
+pub fn apply(client: &Client, object: Value) -> BoxFuture<'_, Result<(), kube::Error>> {
+    Box::pin(send(client, object))
+}
+
+async fn send(client: &Client, object: Value) -> Result<(), kube::Error> {
     let object: DynamicObject = serde_json::from_value(object).map_err(kube::Error::SerdeError)?;
     let types = object.types.clone().unwrap_or_default();
     let kind =

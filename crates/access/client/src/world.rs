@@ -3,7 +3,6 @@
 
 mod cache;
 mod follow;
-mod frames;
 mod kinds;
 mod listen;
 mod store;
@@ -19,10 +18,11 @@ use kube::{Client, ResourceExt};
 use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 
-use self::cache::Progress as _;
+use self::cache::Filled;
 pub use self::cache::{Cache, Until, Wait};
-pub use self::kinds::{Watched, read};
-use self::listen::Listeners;
+pub use self::kinds::{Watched, Written, read, write};
+#[doc(hidden)]
+pub use self::listen::Listeners;
 pub use self::listen::{Listener, Seen};
 
 /// Where an object is among those of its kind. Cluster-scoped objects have an empty namespace.
@@ -90,10 +90,30 @@ struct Shared {
 }
 
 struct Kind {
+    shelf: Shelf,
+    task: Option<AbortHandle>,
+}
+
+/// A kind's cache, for those who know the kind and for those who don't.
+#[doc(hidden)]
+pub struct Shelf {
     /// An `Arc<Cache<K>>` for the kind's own type.
     cache: Arc<dyn Any + Send + Sync>,
-    progress: Arc<dyn cache::Progress>,
-    task: Option<AbortHandle>,
+    filled: Arc<dyn Filled>,
+}
+
+impl Shelf {
+    pub fn of<K: Watched>(listeners: &Arc<Listeners>) -> Self {
+        let cache = Arc::new(Cache::<K>::new(listeners.clone()));
+        Self { cache: cache.clone(), filled: cache }
+    }
+}
+
+impl Shared {
+    fn fill(&self, shelf: &Shelf) -> Option<AbortHandle> {
+        let (client, clock) = self.source.clone()?;
+        Some(tokio::spawn(follow::follow(client, clock, shelf.filled.clone())).abort_handle())
+    }
 }
 
 impl Drop for Kind {
@@ -131,18 +151,15 @@ impl World {
     pub fn feed<K: Watched>(&self) -> Arc<Cache<K>> {
         let mut kinds = self.shared.kinds.lock();
         let kind = kinds.entry(TypeId::of::<K>()).or_insert_with(|| {
-            let cache = Arc::new(Cache::<K>::new(self.shared.listeners.clone()));
-            let task = self.shared.source.clone().map(|(client, clock)| {
-                tokio::spawn(follow::follow(client, clock, cache.clone())).abort_handle()
-            });
-            Kind { cache: cache.clone(), progress: cache, task }
+            let shelf = K::shelf(&self.shared.listeners);
+            Kind { task: self.shared.fill(&shelf), shelf }
         });
-        kind.cache.clone().downcast().unwrap_or_else(|_| Arc::new(Cache::new(Arc::default())))
+        kind.shelf.cache.clone().downcast().unwrap_or_else(|_| Arc::new(Cache::new(Arc::default())))
     }
 
     /// Waits until every kind that is watched now has been read once.
     pub async fn ready(&self) {
-        let kinds: Vec<_> = self.shared.kinds.lock().values().map(|kind| kind.progress.clone()).collect();
+        let kinds: Vec<_> = self.shared.kinds.lock().values().map(|kind| kind.shelf.filled.clone()).collect();
         for kind in kinds {
             kind.seen_at_least(Revision::default()).await;
         }
@@ -187,12 +204,12 @@ impl World {
 
     fn watched<K: Watched>(&self) -> Option<Arc<Cache<K>>> {
         let kinds = self.shared.kinds.lock();
-        kinds.get(&TypeId::of::<K>())?.cache.clone().downcast().ok()
+        kinds.get(&TypeId::of::<K>())?.shelf.cache.clone().downcast().ok()
     }
 
-    fn named(&self, kind: &str) -> Option<Arc<dyn cache::Progress>> {
+    fn named(&self, kind: &str) -> Option<Arc<dyn Filled>> {
         let kinds = self.shared.kinds.lock();
-        kinds.values().find(|known| known.progress.kind() == kind).map(|known| known.progress.clone())
+        kinds.values().find(|known| known.shelf.filled.kind() == kind).map(|known| known.shelf.filled.clone())
     }
 }
 

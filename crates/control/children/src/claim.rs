@@ -4,10 +4,9 @@
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference};
-use kedge_client::{Cache, Watched};
+use kedge_client::{Cache, Watched, Written};
 use kedge_engine::Action;
 use kube::core::{Expression, Selector, SelectorExt};
-use serde::Serialize;
 
 /// What an owner has, and what has to be done so that it does.
 pub struct Claim<K> {
@@ -19,7 +18,7 @@ pub struct Claim<K> {
 pub fn claim<O, K>(owner: &O, selector: &Selector, candidates: Vec<Arc<K>>) -> Claim<K>
 where
     O: Watched,
-    K: Watched + Serialize,
+    K: Written,
 {
     let leaving = owner.meta().deletion_timestamp.is_some();
     let mut claim = Claim { mine: Vec::new(), actions: Vec::new() };
@@ -83,13 +82,13 @@ pub fn reference<O: Watched>(owner: &O) -> OwnerReference {
     }
 }
 
-fn take_in<O: Watched, K: Watched + Serialize>(owner: &O, child: &K) -> Option<Action> {
+fn take_in<O: Watched, K: Written>(owner: &O, child: &K) -> Option<Action> {
     let mut taken = child.clone();
     taken.meta_mut().owner_references.get_or_insert_default().push(reference(owner));
     Action::change(child, &taken)
 }
 
-fn let_go<O: Watched, K: Watched + Serialize>(owner: &O, child: &K) -> Option<Action> {
+fn let_go<O: Watched, K: Written>(owner: &O, child: &K) -> Option<Action> {
     let mut free = child.clone();
     let owners = free.meta_mut().owner_references.get_or_insert_default();
     owners.retain(|reference| Some(&reference.uid) != owner.meta().uid.as_ref());

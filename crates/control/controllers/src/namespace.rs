@@ -13,9 +13,10 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
+use kedge_client::Objects;
 use kedge_clock::Clock;
 use kedge_engine::{Action, Carrier, Done, Engine, Key, Next, Outcome, Seen, TurnError, Wake, Worker, World};
-use kube::{Api, ResourceExt};
+use kube::ResourceExt;
 use parking_lot::Mutex;
 
 use self::contents::{Rest, clear};
@@ -72,8 +73,8 @@ impl Namespaces {
     /// Deletes what is left, as far as that can be done now.
     async fn empty(&self, namespace: &Namespace) -> Result<(Findings, Vec<Rest>), TurnError> {
         let client = self.carrier.client();
-        let live: Option<Namespace> = Api::all(client.clone())
-            .get_opt(&namespace.name_any())
+        let live = Objects::<Namespace>::all(client)
+            .find(&namespace.name_any())
             .await
             .map_err(|source| failed("look at the namespace", source))?;
         // Another of the same name may stand there by now, and its objects are not ours to delete.

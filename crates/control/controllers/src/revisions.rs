@@ -4,16 +4,15 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::ControllerRevision;
-use k8s_openapi::api::core::v1::PodTemplateSpec;
+use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::runtime::RawExtension;
 use kedge_children::claim::{self, claim};
 use kedge_children::names::{self, Hash};
-use kedge_client::Watched;
+use kedge_client::{Watched, Written};
 use kedge_engine::{Action, Key, NotReady, Seen, World};
 use kube::ResourceExt;
 use kube::core::SelectorExt;
-use serde::Serialize;
 use serde_json::{Value, json};
 
 /// What a pod carries to say which revision it is of.
@@ -23,7 +22,7 @@ const HASH_LENGTH: usize = 10;
 const LONGEST_BASE: usize = 223;
 
 /// A kind whose templates are remembered.
-pub(crate) trait Revised: Watched + Serialize {
+pub(crate) trait Revised: Written {
     /// Under which label a revision carries its hash.
     const HASH_LABEL: &'static str;
 
@@ -105,7 +104,10 @@ pub(crate) fn is_of<O: Revised>(revision: &ControllerRevision, owner: &O) -> boo
 /// The template that a revision remembers, if it can be read.
 pub(crate) fn template(revision: &ControllerRevision) -> Option<PodTemplateSpec> {
     let template = revision.data.as_ref()?.0.get("spec")?.get("template")?;
-    serde_json::from_value(template.clone()).ok()
+    // A template is what there is of a pod before there is one, and what reads pods is there already.
+    let pod = Pod::read(template.to_string().as_bytes()).ok()?;
+    let has_metadata = template.get("metadata").is_some_and(|metadata| !metadata.is_null());
+    Some(PodTemplateSpec { metadata: has_metadata.then_some(pod.metadata), spec: pod.spec })
 }
 
 /// The oldest beyond the limit, but for those that somebody still uses.
@@ -121,7 +123,9 @@ pub(crate) fn surplus<O: Revised>(
 
 /// A patch that gives an owner this template: what every client expects in a revision.
 fn data(template: Option<&PodTemplateSpec>) -> Value {
-    let mut template = serde_json::to_value(template).unwrap_or_default();
+    // By way of text: what writes that is there for the hashes of Deployments already.
+    let text = serde_json::to_string(&template).unwrap_or_default();
+    let mut template: Value = serde_json::from_str(&text).unwrap_or_default();
     if let Some(fields) = template.as_object_mut() {
         fields.insert("$patch".to_owned(), "replace".into());
     }

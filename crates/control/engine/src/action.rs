@@ -3,10 +3,8 @@
 use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kedge_client::Key;
-use kedge_client::world::Watched;
-use serde::Serialize;
-use serde_json::{Map, Value};
+use kedge_client::{Fields, Key, Watched, Written};
+use serde_json::Value;
 
 use crate::events::{Note, Severity};
 
@@ -100,36 +98,35 @@ impl Target {
 }
 
 impl Action {
-    pub fn create<K: Watched + Serialize>(object: &K) -> Self {
+    pub fn create<K: Written>(object: &K) -> Self {
         let resource = Resource::of::<K>();
         let namespace = object.meta().namespace.clone().unwrap_or_default();
-        let mut body = as_value(object);
+        let mut body = object.write();
         body.insert("apiVersion".to_owned(), resource.api_version().into());
         body.insert("kind".to_owned(), resource.kind.clone().into());
         Self::Create { resource, namespace, object: body.into() }
     }
 
     /// From what the object is to what it should be, its status left out. Nothing if that is the same.
-    pub fn change<K: Watched + Serialize>(from: &K, to: &K) -> Option<Self> {
-        Self::patch(from, to, "", |object| drop(object.remove("status")))
+    pub fn change<K: Written>(from: &K, to: &K) -> Option<Self> {
+        Self::patch(Target::of(from), from.write(), to.write(), "", |field| field != "status")
     }
 
     /// From the status that the object has to the one that it should have. Nothing if that is the same.
-    pub fn status<K: Watched + Serialize>(from: &K, to: &K) -> Option<Self> {
-        Self::patch(from, to, "status", |object| object.retain(|field, _| field == "status"))
+    pub fn status<K: Written>(from: &K, to: &K) -> Option<Self> {
+        Self::patch(Target::of(from), from.write(), to.write(), "status", |field| field == "status")
     }
 
-    fn patch<K: Watched + Serialize>(
-        from: &K,
-        to: &K,
+    fn patch(
+        target: Target,
+        mut before: Fields,
+        mut after: Fields,
         subresource: &'static str,
-        part: impl Fn(&mut Map<String, Value>),
+        is_part: fn(&str) -> bool,
     ) -> Option<Self> {
-        let (mut before, mut after) = (as_value(from), as_value(to));
-        part(&mut before);
-        part(&mut after);
+        before.retain(|field, _| is_part(field));
+        after.retain(|field, _| is_part(field));
         let patch = difference(&before, &after);
-        let target = Target::of(from);
         (!patch.is_empty()).then(|| Self::Change { target, subresource, patch: patch.into() })
     }
 
@@ -198,18 +195,10 @@ impl fmt::Display for Action {
     }
 }
 
-fn as_value<K: Serialize>(object: &K) -> Map<String, Value> {
-    match serde_json::to_value(object) {
-        Ok(Value::Object(fields)) => fields,
-        // The types of Kubernetes' objects are maps with text keys; they can't fail to become one.
-        _ => Map::new(),
-    }
-}
-
 /// The merge patch that makes `after` of `before`.
-fn difference(before: &Map<String, Value>, after: &Map<String, Value>) -> Map<String, Value> {
+fn difference(before: &Fields, after: &Fields) -> Fields {
     let gone = before.keys().filter(|field| !after.contains_key(*field));
-    let mut patch: Map<String, Value> = gone.map(|field| (field.clone(), Value::Null)).collect();
+    let mut patch: Fields = gone.map(|field| (field.clone(), Value::Null)).collect();
     for (field, now) in after {
         match (before.get(field), now) {
             (Some(was), now) if was == now => {}

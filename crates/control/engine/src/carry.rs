@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 use http::Request;
 use http::header::CONTENT_TYPE;
 use kedge_client::{NotReady, Revision, Until, Wait};
@@ -75,8 +75,9 @@ impl Carrier {
         &self.client
     }
 
-    pub async fn carry_out(&self, actions: &[Action]) -> Done {
-        carry_out(&self.client, &self.recorder, actions).await
+    // In a box: whoever awaits would have all of it built into its own crate.
+    pub fn carry_out<'a>(&'a self, actions: &'a [Action]) -> BoxFuture<'a, Done> {
+        Box::pin(carry_out(&self.client, &self.recorder, actions))
     }
 }
 

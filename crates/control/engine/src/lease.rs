@@ -6,14 +6,15 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use kedge_client::{Client, Objects};
 use kedge_clock::Clock;
-use kube::api::PostParams;
-use kube::{Api, Client};
 
 /// A holder that is silent for so long has lost it.
-const TERM: SignedDuration = SignedDuration::from_secs(15);
-const RENEW: Duration = Duration::from_secs(5);
-const ASK: Duration = Duration::from_secs(2);
+const TERM: SignedDuration = SignedDuration::from_secs(8);
+/// So long before, a holder that could not renew it stops by itself.
+const MARGIN: SignedDuration = SignedDuration::from_secs(2);
+const RENEW: Duration = Duration::from_secs(2);
+const ASK: Duration = Duration::from_secs(1);
 
 /// What we last saw of the lease, and when we first saw it so.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +24,7 @@ struct Sighting {
 }
 
 pub struct Leadership {
-    leases: Api<Lease>,
+    leases: Objects<Lease>,
     clock: Clock,
     name: String,
     me: String,
@@ -32,7 +33,7 @@ pub struct Leadership {
 impl Leadership {
     /// `me` must be unlike every other server's.
     pub fn new(client: Client, clock: Clock, name: &str, me: String) -> Self {
-        let leases = Api::namespaced(client, "kube-system");
+        let leases = Objects::within(&client, "kube-system");
         Self { leases, clock, name: name.to_owned(), me }
     }
 
@@ -48,6 +49,19 @@ impl Leadership {
         }
     }
 
+    /// Gives it back if it is ours, so that another need not wait for its end. For one that works no more.
+    pub async fn resign(&self) {
+        let Ok(Some(mut found)) = self.leases.find(&self.name).await else { return };
+        let Some(spec) =
+            found.spec.as_mut().filter(|spec| spec.holder_identity.as_deref() == Some(&*self.me))
+        else {
+            return;
+        };
+        spec.holder_identity = None;
+        // Whoever was faster has it already.
+        let _given = self.leases.replace(&self.name, &found).await;
+    }
+
     /// Waits until the lease is ours.
     async fn win(&self) {
         let mut sighting: Option<Sighting> = None;
@@ -61,18 +75,23 @@ impl Leadership {
         }
     }
 
-    /// Returns when the lease is lost, or when it might be.
+    /// Returns when the lease is lost, or when it might be. A store that does not answer is not waited for.
     async fn keep(&self) {
-        let mut sure_until = self.after(TERM);
+        let mut stop_at = self.after(TERM - MARGIN);
         loop {
             self.clock.sleep(RENEW).await;
-            match self.try_take(&mut None).await {
-                Ok(true) => sure_until = self.after(TERM),
-                Ok(false) => return,
-                Err(error) => tracing::debug!(lease = self.name, %error, "cannot renew the lease"),
+            // Others count from when they see it renewed, which is later than this.
+            let renewed_until = self.after(TERM - MARGIN);
+            let mut sighting = None;
+            tokio::select! {
+                taken = self.try_take(&mut sighting) => match taken {
+                    Ok(true) => stop_at = renewed_until,
+                    Ok(false) => return,
+                    Err(error) => tracing::debug!(lease = self.name, %error, "cannot renew the lease"),
+                },
+                () = self.clock.until(stop_at) => return,
             }
-            // Another may have it from then on, so we must be done before.
-            if self.after(SignedDuration::from_secs(5)) >= sure_until {
+            if self.clock.now() >= stop_at {
                 return;
             }
         }
@@ -84,17 +103,17 @@ impl Leadership {
 
     /// Takes or renews the lease if it is free, ours or its holder silent. Two who try at once are told apart by the revision.
     async fn try_take(&self, sighting: &mut Option<Sighting>) -> Result<bool, kube::Error> {
-        let Some(found) = self.leases.get_opt(&self.name).await? else {
+        let Some(found) = self.leases.find(&self.name).await? else {
             let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
             let lease = Lease { metadata, spec: Some(self.term(None)) };
-            return won(self.leases.create(&PostParams::default(), &lease).await);
+            return won(self.leases.create(&lease).await);
         };
         let now = self.clock.now();
         if !self.may_take(&found, sighting, now) {
             return Ok(false);
         }
         let lease = Lease { spec: Some(self.term(found.spec.as_ref())), ..found };
-        won(self.leases.replace(&self.name, &PostParams::default(), &lease).await)
+        won(self.leases.replace(&self.name, &lease).await)
     }
 
     fn may_take(&self, found: &Lease, sighting: &mut Option<Sighting>, now: Timestamp) -> bool {

@@ -9,9 +9,10 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kedge_children::claim;
+use kedge_client::Objects;
 use kedge_clock::Clock;
 use kedge_engine::{Carrier, Key, Next, Outcome, Seen, TurnError, Worker, World};
-use kube::{Api, Client, ResourceExt};
+use kube::{Client, ResourceExt};
 
 use crate::finish;
 use crate::job::is_elsewhere;
@@ -70,8 +71,8 @@ impl OrphanPods {
     }
 
     async fn find(&self, namespace: &str, owner: &OwnerReference) -> Result<Option<Job>, TurnError> {
-        let jobs: Api<Job> = Api::namespaced(self.carrier.client().clone(), namespace);
-        jobs.get_opt(&owner.name).await.map_err(|error| TurnError::Failed {
+        let jobs = Objects::<Job>::within(self.carrier.client(), namespace);
+        jobs.find(&owner.name).await.map_err(|error| TurnError::Failed {
             action: format!("find Job {namespace}/{}", owner.name),
             source: Box::new(error),
         })

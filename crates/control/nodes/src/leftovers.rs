@@ -10,10 +10,9 @@ use futures::future::BoxFuture;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kedge_children::pods::PodFacts;
-use kedge_client::Client;
+use kedge_client::{Client, Objects};
 use kedge_clock::Clock;
 use kedge_engine::{Action, Carrier, Key, Next, NotReady, Outcome, Seen, TurnError, Worker, World};
-use kube::Api;
 
 use crate::apart;
 use crate::facts::{self, NodeFacts, OUT_OF_SERVICE, after};
@@ -79,7 +78,7 @@ impl Leftovers {
 
     /// Not having seen a node is no proof that there is none.
     async fn exists(&self, node: &str) -> Result<bool, TurnError> {
-        let found = Api::<Node>::all(self.client.clone()).get_metadata_opt(node).await;
+        let found = Objects::<Node>::all(&self.client).find(node).await;
         found.map(|found| found.is_some()).map_err(|source| TurnError::Failed {
             action: format!("look for node {node}"),
             source: Box::new(source),

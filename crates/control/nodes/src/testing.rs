@@ -4,9 +4,8 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kedge_children::testing::{noon, object};
-use kedge_client::{Key, Revision, Watched, World};
+use kedge_client::{Key, Revision, World, Written};
 use kedge_engine::{Action, Plan};
-use serde::Serialize;
 use serde_json::{Value, json};
 
 /// So many seconds after noon.
@@ -73,9 +72,9 @@ pub(crate) fn carry_out(world: &World, plan: &Plan) {
     }
 }
 
-fn change<K: Watched + Serialize>(world: &World, key: &Key, patch: &Value) {
+fn change<K: Written>(world: &World, key: &Key, patch: &Value) {
     let old = world.get::<K>(key).unwrap().unwrap();
-    let mut value = serde_json::to_value(&*old).unwrap();
+    let mut value = Value::Object(old.write());
     merge(&mut value, patch);
     let revision = Revision::of(old.meta()).unwrap_or_default().0 + 1;
     value["metadata"]["resourceVersion"] = revision.to_string().into();

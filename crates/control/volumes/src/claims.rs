@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
 use k8s_openapi::api::storage::v1::StorageClass;
 use kedge_children::pods::PodFacts;
-use kedge_client::Client;
+use kedge_client::{Client, Objects};
 use kedge_engine::{Action, Key, NotReady, Plan, Seen, Severity, World};
 use kedge_kinds::quantity::Quantity;
-use kube::{Api, ResourceExt};
+use kube::ResourceExt;
 
 use crate::annotations::{self, BIND_COMPLETED, OLD_PROVISIONER, PROVISIONER, SELECTED_NODE};
 use crate::bind::{bind, claim_status};
@@ -86,7 +86,7 @@ impl Decide for Claims {
     ) -> BoxFuture<'a, Result<Self::Proof, kube::Error>> {
         async {
             let Some(name) = volume_name(claim) else { return Ok(None) };
-            Api::all(client.clone()).get_opt(name).await
+            Objects::all(client).find(name).await
         }
         .boxed()
     }

@@ -5,11 +5,10 @@ use futures::future::BoxFuture;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
 use kedge_children::pods::PodFacts;
-use kedge_client::{Client, Watched};
+use kedge_client::{Client, Objects, Watched, Written};
 use kedge_engine::{Action, Controller, Key, NotReady, Plan, Seen, World};
+use kube::ResourceExt;
 use kube::api::ListParams;
-use kube::{Api, ResourceExt};
-use serde::Serialize;
 
 use crate::careful::{Decide, Verdict};
 use crate::{ephemeral, fit};
@@ -79,8 +78,8 @@ impl Decide for Claims {
         client: &'a Client,
     ) -> BoxFuture<'a, Result<Self::Proof, kube::Error>> {
         async {
-            let pods = Api::namespaced(client.clone(), &claim.namespace().unwrap_or_default());
-            Ok(pods.list(&ListParams::default()).await?.items)
+            let pods = Objects::within(client, &claim.namespace().unwrap_or_default());
+            pods.list(&ListParams::default()).await
         }
         .boxed()
     }
@@ -122,13 +121,13 @@ pub(crate) fn has<K: Watched>(object: &K, finalizer: &str) -> bool {
     object.finalizers().iter().any(|known| known == finalizer)
 }
 
-fn with<K: Watched + Serialize>(object: &K, finalizer: &str) -> Option<Action> {
+fn with<K: Written>(object: &K, finalizer: &str) -> Option<Action> {
     let mut changed = object.clone();
     changed.finalizers_mut().push(finalizer.to_owned());
     Action::change(object, &changed)
 }
 
-pub(crate) fn without<K: Watched + Serialize>(object: &K, finalizer: &str) -> Option<Action> {
+pub(crate) fn without<K: Written>(object: &K, finalizer: &str) -> Option<Action> {
     let mut changed = object.clone();
     changed.finalizers_mut().retain(|known| known != finalizer);
     Action::change(object, &changed)

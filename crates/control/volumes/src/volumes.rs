@@ -4,9 +4,9 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
-use kedge_client::Client;
+use kedge_client::{Client, Objects};
 use kedge_engine::{Action, Key, NotReady, Plan, Seen, Severity, World};
-use kube::{Api, ResourceExt};
+use kube::ResourceExt;
 
 use crate::annotations::{self, BOUND_BY_CONTROLLER, PROVISIONED_BY};
 use crate::bind::phase;
@@ -76,7 +76,7 @@ impl Decide for Volumes {
     ) -> BoxFuture<'a, Result<Self::Proof, kube::Error>> {
         async {
             let Some(key) = fit::claim_key(volume) else { return Ok(None) };
-            Api::namespaced(client.clone(), &key.namespace).get_opt(&key.name).await
+            Objects::within(client, &key.namespace).find(&key.name).await
         }
         .boxed()
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use k8s_openapi::api::core::v1::Pod;
+use kedge_client::Written;
 use kedge_clock::Clock;
 use kedge_runtime::Runtime;
 use kedge_runtime::wire::{ContainerFilter, ContainerState};
@@ -86,9 +87,7 @@ impl Door {
     }
 
     fn pods(&self) -> Result<Answer, Refusal> {
-        let items: Result<Vec<Value>, _> =
-            self.0.pods.all().iter().map(|pod| serde_json::to_value(&**pod)).collect();
-        list(items.map_err(Refusal::failed)?)
+        list(self.0.pods.all().iter().map(|pod| pod.write().into()).collect())
     }
 
     /// What the runtime runs, whoever may have asked for it.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::join_all;
-use kedge_client::{Client, Key, NotReady, Revision, World};
+use kedge_client::{Client, Key, NotReady, Objects, Revision, World};
 use kedge_clock::Clock;
 use kedge_facts::{Namespace, Pod, Service, Slice};
 
@@ -92,8 +92,8 @@ pub fn start(
 /// Asks the API for a Service that was not heard of yet.
 pub fn look(client: Client) -> Look {
     Arc::new(move |key: Key| {
-        let services = kube::Api::<Service>::namespaced(client.clone(), &key.namespace);
-        async move { services.get_opt(&key.name).await.ok().flatten() }.boxed()
+        let services = Objects::<Service>::within(&client, &key.namespace);
+        async move { services.find(&key.name).await.ok().flatten() }.boxed()
     })
 }
 

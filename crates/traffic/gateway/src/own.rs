@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::networking::v1::IngressClass;
-use kedge_client::{Client, Key, Seen, World, apply};
+use kedge_client::{Client, Key, Objects, Seen, Watched, World, apply};
 use kedge_clock::Clock;
 use kedge_facts::Node;
-use kube::api::{ListParams, PostParams};
-use kube::{Api, ResourceExt};
+use kube::ResourceExt;
+use kube::api::ListParams;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -77,7 +77,7 @@ async fn until_done<D: Future<Output = Result<(), kube::Error>>>(
 
 /// Made once; whether it is the default is people's to change from then on.
 async fn class(client: &Client) -> Result<(), kube::Error> {
-    let classes = Api::<IngressClass>::all(client.clone());
+    let classes = Objects::<IngressClass>::all(client);
     let all = classes.list(&ListParams::default()).await?;
     if all.iter().any(|class| class.name_any() == CLASS) {
         return Ok(());
@@ -88,8 +88,8 @@ async fn class(client: &Client) -> Result<(), kube::Error> {
         "metadata": {"name": CLASS, "annotations": {DEFAULT: default}},
         "spec": {"controller": CONTROLLER},
     });
-    let class: IngressClass = serde_json::from_value(class).map_err(kube::Error::SerdeError)?;
-    match classes.create(&PostParams::default(), &class).await {
+    let class = IngressClass::read(class.to_string().as_bytes()).map_err(kube::Error::SerdeError)?;
+    match classes.create(&class).await {
         // Another server was faster.
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
         made => made.map(drop),

@@ -45,7 +45,7 @@ pub struct Status {
     pub conditions: Option<Vec<Condition>>,
 }
 
-kedge_client::watched!(DnsRecord);
+kedge_client::written!(DnsRecord);
 
 impl kube::Resource for DnsRecord {
     type DynamicType = ();

@@ -165,7 +165,7 @@ fn kept<K: Watched>(mut object: K) -> Arc<K> {
 }
 
 /// Who wrote which field is nobody's business here, and is half of what an object weighs.
-pub(super) fn lighten<K: Watched>(object: &mut K) {
+fn lighten<K: Watched>(object: &mut K) {
     object.meta_mut().managed_fields = None;
     if let Some(pod) = (object as &mut dyn Any).downcast_mut::<Pod>() {
         lighten_pod(pod);
@@ -222,21 +222,43 @@ pub enum Until {
     },
 }
 
-/// How far a cache of any kind has come.
-pub(super) trait Progress: Send + Sync {
+/// A cache of any kind: how far it has come, and how it is filled with what is still JSON.
+pub(super) trait Filled: Send + Sync {
     fn kind(&self) -> Cow<'static, str>;
+    /// Where the kind's objects are in the API.
+    fn path(&self) -> String;
+    fn seen(&self) -> Option<Revision>;
     fn is_met(&self, wait: &Wait) -> bool;
     fn until<'a>(&'a self, wait: &'a Wait) -> BoxFuture<'a, ()>;
     fn seen_at_least(&self, revision: Revision) -> BoxFuture<'_, ()>;
+    fn read_put(&self, object: &[u8]) -> Result<(), serde_json::Error>;
+    fn read_remove(&self, object: &[u8]) -> Result<(), serde_json::Error>;
+    fn come_to(&self, revision: Revision);
+    fn reading(self: Arc<Self>) -> Box<dyn Reading>;
 }
 
-impl<K: Watched> Progress for Cache<K> {
+/// All objects of a kind, one after the other. Nobody sees any of them before the last has come.
+pub(super) trait Reading: Send {
+    fn add(&mut self, object: &[u8]) -> Result<(), serde_json::Error>;
+    fn leave_out(&mut self, object: &[u8]) -> Result<(), serde_json::Error>;
+    fn finish(self: Box<Self>, revision: Revision);
+}
+
+impl<K: Watched> Filled for Cache<K> {
     fn kind(&self) -> Cow<'static, str> {
         K::kind(&())
     }
 
+    fn path(&self) -> String {
+        K::url_path(&(), None)
+    }
+
+    fn seen(&self) -> Option<Revision> {
+        Self::seen(self)
+    }
+
     fn is_met(&self, wait: &Wait) -> bool {
-        self.meets(wait, self.seen())
+        self.meets(wait, Self::seen(self))
     }
 
     fn until<'a>(&'a self, wait: &'a Wait) -> BoxFuture<'a, ()> {
@@ -246,5 +268,46 @@ impl<K: Watched> Progress for Cache<K> {
 
     fn seen_at_least(&self, revision: Revision) -> BoxFuture<'_, ()> {
         async move { drop(self.seen.subscribe().wait_for(|seen| *seen >= Some(revision)).await) }.boxed()
+    }
+
+    fn read_put(&self, object: &[u8]) -> Result<(), serde_json::Error> {
+        K::read(object).map(|object| self.put(object))
+    }
+
+    fn read_remove(&self, object: &[u8]) -> Result<(), serde_json::Error> {
+        K::read(object).map(|object| self.remove(object))
+    }
+
+    fn come_to(&self, revision: Revision) {
+        self.progress(revision);
+    }
+
+    fn reading(self: Arc<Self>) -> Box<dyn Reading> {
+        Box::new(Pile { objects: Vec::new(), cache: self })
+    }
+}
+
+struct Pile<K> {
+    objects: Vec<K>,
+    cache: Arc<Cache<K>>,
+}
+
+impl<K: Watched> Reading for Pile<K> {
+    fn add(&mut self, object: &[u8]) -> Result<(), serde_json::Error> {
+        let mut object = K::read(object)?;
+        // At once: thousands of them are held until the last has come.
+        lighten(&mut object);
+        self.objects.push(object);
+        Ok(())
+    }
+
+    fn leave_out(&mut self, object: &[u8]) -> Result<(), serde_json::Error> {
+        let gone = K::read(object)?;
+        self.objects.retain(|other| other.meta().uid != gone.meta().uid);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, revision: Revision) {
+        self.cache.replace(self.objects, revision);
     }
 }

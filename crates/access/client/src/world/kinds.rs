@@ -1,7 +1,8 @@
-//! The kinds that the world can hold, and how each is read. What reads a kind is large, and every crate that read one for itself would
-//! have it built anew: so it is written down once for each.
+//! The kinds that the world can hold, and how each is read and written. What does that is large, and every crate that did it for itself
+//! would have it built anew: so it is written down once for each.
 
 use std::fmt;
+use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::{ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::{CronJob, Job};
@@ -13,13 +14,17 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::{Ingress, IngressClass, NetworkPolicy};
+use k8s_openapi::api::node::v1::RuntimeClass;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::api::storage::v1::{CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment};
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::Resource;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+use super::{Listeners, Shelf};
 
 /// A kind that the world can hold.
 pub trait Watched: Resource<DynamicType = ()> + Clone + fmt::Debug + Send + Sync + 'static {
@@ -29,6 +34,27 @@ pub trait Watched: Resource<DynamicType = ()> + Clone + fmt::Debug + Send + Sync
     /// The labels that it is found by. A lean reading may hold them where they weigh less than in a map.
     fn found_by(&self) -> impl Iterator<Item = (&str, &str)> {
         self.meta().labels.iter().flatten().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// An empty cache and all that fills it. The macro has it built in the kind's own crate.
+    #[doc(hidden)]
+    fn shelf(listeners: &Arc<Listeners>) -> Shelf {
+        Shelf::of::<Self>(listeners)
+    }
+}
+
+/// A kind that parts of Kedge write.
+pub trait Written: Watched {
+    /// As JSON.
+    fn write(&self) -> Map<String, Value>;
+}
+
+/// Writes an object.
+pub fn write<K: Serialize>(object: &K) -> Map<String, Value> {
+    match serde_json::to_value(object) {
+        Ok(Value::Object(fields)) => fields,
+        // The types of Kubernetes' objects are maps with text keys; they can't fail to become one.
+        _ => Map::new(),
     }
 }
 
@@ -74,6 +100,23 @@ macro_rules! watched {
             fn read(json: &[u8]) -> Result<Self, $crate::JsonError> {
                 $crate::read(json)
             }
+
+            fn shelf(listeners: &std::sync::Arc<$crate::world::Listeners>) -> $crate::world::Shelf {
+                $crate::world::Shelf::of::<Self>(listeners)
+            }
+        })+
+    };
+}
+
+/// The same for kinds that are written as well.
+#[macro_export]
+macro_rules! written {
+    ($($kind:ty),+ $(,)?) => {
+        $crate::watched!($($kind),+);
+        $(impl $crate::Written for $kind {
+            fn write(&self) -> $crate::Fields {
+                $crate::write(self)
+            }
         })+
     };
 }
@@ -83,6 +126,15 @@ watched!(
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
+    LimitRange,
+    NetworkPolicy,
+    PriorityClass,
+    ResourceQuota,
+    RuntimeClass,
+    VolumeAttachment,
+);
+
+written!(
     CertificateSigningRequest,
     ConfigMap,
     ControllerRevision,
@@ -96,24 +148,19 @@ watched!(
     IngressClass,
     Job,
     Lease,
-    LimitRange,
     Namespace,
-    NetworkPolicy,
     Node,
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
     PodDisruptionBudget,
-    PriorityClass,
     ReplicaSet,
     ReplicationController,
-    ResourceQuota,
     Secret,
     Service,
     ServiceAccount,
     StatefulSet,
     StorageClass,
-    VolumeAttachment,
 );
 
 #[cfg(test)]

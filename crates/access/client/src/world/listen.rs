@@ -71,7 +71,7 @@ impl<F: Fn(&Seen<'_>) + Send + Sync> Listener for F {
 }
 
 #[derive(Default)]
-pub(super) struct Listeners(Mutex<Vec<Weak<dyn Listener>>>);
+pub struct Listeners(Mutex<Vec<Weak<dyn Listener>>>);
 
 impl Listeners {
     pub(super) fn add(&self, listener: Weak<dyn Listener>) {

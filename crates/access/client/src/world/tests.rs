@@ -1,4 +1,3 @@
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -9,59 +8,22 @@ use kube::client::Body;
 use parking_lot::Mutex;
 
 use super::*;
+use crate::scripted::Answer::{self, Events, Fails, Is, Stays};
+use crate::scripted::{AT_8, Asked, END_5, END_9, GONE, MAP_A, MAP_B, scripted};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A server that gives these answers one after the other, whatever is asked, and then falls silent.
+/// A world that sees a scripted server.
 struct Script {
-    asked: Arc<Mutex<Vec<String>>>,
+    asked: Asked,
     world: World,
     clock: Clock,
 }
 
-enum Answer {
-    Events(&'static [&'static str]),
-    /// The stream stays open after these.
-    Stays(&'static [&'static str]),
-    Fails(u16, &'static str),
-    Is(&'static str),
-}
-use Answer::{Events, Fails, Is, Stays};
-
 fn script(answers: Vec<Answer>) -> Script {
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let answers = Arc::new(Mutex::new(VecDeque::from(answers)));
-    let heard = asked.clone();
-    let service = tower::service_fn(move |request: Request<Body>| {
-        heard.lock().push(request.uri().to_string());
-        let answer = answers.lock().pop_front();
-        async move {
-            let (code, lines, stays) = match answer {
-                Some(Events(lines)) => (200, lines.join("\n"), false),
-                Some(Stays(lines)) => (200, lines.join("\n") + "\n", true),
-                Some(Is(body)) => (200, body.to_owned(), false),
-                Some(Fails(code, why)) => {
-                    let status = format!(
-                        r#"{{"kind":"Status","status":"Failure","code":{code},"reason":"x","message":"{why}"}}"#
-                    );
-                    (code, status, false)
-                }
-                None => (200, String::new(), true),
-            };
-            let body = futures::StreamExt::chain(
-                futures::stream::iter([Ok::<_, Infallible>(http_body::Frame::data(bytes::Bytes::from(
-                    lines,
-                )))]),
-                futures::stream::poll_fn(move |_| {
-                    if stays { std::task::Poll::Pending } else { std::task::Poll::Ready(None) }
-                }),
-            );
-            let answer = Response::builder().status(code).body(http_body_util::StreamBody::new(body));
-            Ok::<_, Infallible>(answer.unwrap())
-        }
-    });
+    let (client, asked) = scripted(answers);
     let clock = Clock::manual("2030-01-01T00:00:00Z".parse().unwrap());
-    let world = World::new(crate::in_process(service), clock.clone());
+    let world = World::new(client, clock.clone());
     Script { asked, world, clock }
 }
 
@@ -76,13 +38,6 @@ impl Script {
         }
     }
 }
-
-const MAP_A: &str = r#"{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n","uid":"1","resourceVersion":"3"}}}"#;
-const MAP_B: &str = r#"{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b","namespace":"n","uid":"2","resourceVersion":"6"}}}"#;
-const END_5: &str = r#"{"type":"BOOKMARK","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"resourceVersion":"5","annotations":{"k8s.io/initial-events-end":"true"}}}}"#;
-const END_9: &str = r#"{"type":"BOOKMARK","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}"#;
-const AT_8: &str = r#"{"type":"BOOKMARK","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"resourceVersion":"8"}}}"#;
-const GONE: &str = r#"{"type":"ERROR","object":{"kind":"Status","status":"Failure","code":410,"reason":"Expired","message":"too old"}}"#;
 
 fn names(world: &World) -> Option<Vec<String>> {
     let cache = world.cache::<ConfigMap>().ok()?;

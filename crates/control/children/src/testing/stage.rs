@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Pod;
-use kedge_client::{Key, Revision, Watched, World};
+use kedge_client::{Key, Revision, Watched, World, Written};
 use kedge_engine::{Action, Controller, Plan, Refusal};
 use kube::ResourceExt;
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{hold, noon};
@@ -65,9 +64,8 @@ impl Stage {
     }
 
     /// An object appears, or is put in the place of what it was.
-    pub fn put<K: Watched + Serialize>(&mut self, object: &K) {
-        let value = serde_json::to_value(object).unwrap();
-        self.store(&K::kind(&()), Key::of(object), value);
+    pub fn put<K: Written>(&mut self, object: &K) {
+        self.store(&K::kind(&()), Key::of(object), object.write().into());
     }
 
     pub fn edit<K: Watched>(&mut self, name: &str, edit: impl FnOnce(&mut Value)) {

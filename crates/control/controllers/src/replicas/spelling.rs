@@ -4,8 +4,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetCondition};
 use k8s_openapi::api::core::v1::{PodTemplateSpec, ReplicationController, ReplicationControllerCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
-use kedge_client::Watched;
-use serde::Serialize;
+use kedge_client::Written;
 
 use kedge_children::conditions;
 
@@ -19,7 +18,7 @@ pub(super) struct Counts {
     pub(super) terminating: i32,
 }
 
-pub(super) trait Replicated: Watched + Serialize {
+pub(super) trait Replicated: Written {
     fn replicas(&self) -> i32;
     fn min_ready_seconds(&self) -> i32;
     fn template(&self) -> Option<&PodTemplateSpec>;

@@ -1,18 +1,17 @@
 //! Asks the API server whose a token is and who may what, and remembers the answers for a little while.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
-use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use kedge_clock::Clock;
-use kube::api::PostParams;
-use kube::{Api, Client};
+use kube::Client;
 use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::{Judge, JudgeError, User};
 use crate::route::Right;
@@ -22,6 +21,30 @@ const TOKEN: Duration = Duration::from_secs(30);
 const ALLOWED: Duration = Duration::from_secs(60);
 const REFUSED: Duration = Duration::from_secs(5);
 const MOST: usize = 1024;
+
+/// The answer to a review of either kind.
+#[derive(Deserialize)]
+struct Review {
+    #[serde(default)]
+    status: Said,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Said {
+    authenticated: bool,
+    user: Option<Told>,
+    allowed: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Told {
+    username: String,
+    uid: String,
+    groups: Vec<String>,
+    extra: BTreeMap<String, Vec<String>>,
+}
 
 pub struct Reviews {
     client: Client,
@@ -43,20 +66,9 @@ impl Reviews {
         if let Some(user) = self.tokens.get(&key, now) {
             return Ok(Some(user));
         }
-        let review = TokenReview {
-            spec: TokenReviewSpec { token: token.to_owned(), ..TokenReviewSpec::default() },
-            ..TokenReview::default()
-        };
-        let answer =
-            Api::<TokenReview>::all(self.client.clone()).create(&PostParams::default(), &review).await;
-        let status = answer.map_err(|error| JudgeError::Ask(Box::new(error)))?.status.unwrap_or_default();
-        let Some(told) = status.user.filter(|_| status.authenticated == Some(true)) else { return Ok(None) };
-        let user = User {
-            name: told.username.unwrap_or_default(),
-            uid: told.uid.unwrap_or_default(),
-            groups: told.groups.unwrap_or_default(),
-            extra: told.extra.unwrap_or_default(),
-        };
+        let said = self.ask("authentication", "TokenReview", json!({"token": token})).await?;
+        let Some(told) = said.user.filter(|_| said.authenticated) else { return Ok(None) };
+        let user = User { name: told.username, uid: told.uid, groups: told.groups, extra: told.extra };
         self.tokens.put(key, user.clone(), now, TOKEN);
         Ok(Some(user))
     }
@@ -66,30 +78,28 @@ impl Reviews {
         if let Some(allowed) = self.rights.get(&key, now) {
             return Ok(allowed);
         }
-        let review = SubjectAccessReview {
-            spec: SubjectAccessReviewSpec {
-                user: Some(user.name.clone()),
-                uid: Some(user.uid.clone()).filter(|uid| !uid.is_empty()),
-                groups: Some(user.groups.clone()),
-                extra: Some(user.extra.clone()).filter(|extra| !extra.is_empty()),
-                resource_attributes: Some(ResourceAttributes {
-                    verb: Some(right.verb.to_owned()),
-                    version: Some("v1".to_owned()),
-                    resource: Some("nodes".to_owned()),
-                    subresource: Some(right.subresource.to_owned()),
-                    name: Some(self.node.clone()),
-                    ..ResourceAttributes::default()
-                }),
-                ..SubjectAccessReviewSpec::default()
+        let question = json!({
+            "user": user.name, "uid": user.uid, "groups": user.groups, "extra": user.extra,
+            "resourceAttributes": {
+                "verb": right.verb, "version": "v1", "resource": "nodes", "subresource": right.subresource,
+                "name": self.node,
             },
-            ..SubjectAccessReview::default()
-        };
-        let reviews = Api::<SubjectAccessReview>::all(self.client.clone());
-        let answer = reviews.create(&PostParams::default(), &review).await;
-        let answer = answer.map_err(|error| JudgeError::Ask(Box::new(error)))?;
-        let allowed = answer.status.is_some_and(|status| status.allowed);
+        });
+        let allowed = self.ask("authorization", "SubjectAccessReview", question).await?.allowed;
         self.rights.put(key, allowed, now, if allowed { ALLOWED } else { REFUSED });
         Ok(allowed)
+    }
+
+    async fn ask(&self, family: &str, kind: &str, question: Value) -> Result<Said, JudgeError> {
+        let group = format!("{family}.k8s.io");
+        let review = json!({"apiVersion": format!("{group}/v1"), "kind": kind, "spec": question}).to_string();
+        let request = http::Request::post(format!("/apis/{group}/v1/{}s", kind.to_lowercase()))
+            .header(http::header::CONTENT_TYPE, "application/json")
+            .body(review.into_bytes());
+        let failed = |error| JudgeError::Ask(Box::new(error));
+        let request = request.map_err(kube::Error::HttpError).map_err(failed)?;
+        let answer: Review = self.client.request(request).await.map_err(failed)?;
+        Ok(answer.status)
     }
 }
 

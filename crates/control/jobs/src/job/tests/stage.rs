@@ -8,9 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::batch::v1::{Job, JobStatus};
 use k8s_openapi::api::core::v1::Pod;
 use kedge_children::testing::{hold, noon, object};
-use kedge_client::Watched;
+use kedge_client::{Watched, Written};
 use kedge_engine::{Action, Controller, Key, Plan, World};
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::super::Jobs;
@@ -205,10 +204,10 @@ impl Stage {
         self.put(object::<Pod>(pod));
     }
 
-    fn change<K: Watched + Serialize>(&mut self, key: &Key, revision: &str, patch: &Value) -> String {
+    fn change<K: Written>(&mut self, key: &Key, revision: &str, patch: &Value) -> String {
         let object = self.world.get::<K>(key).unwrap().unwrap();
         assert_eq!(object.meta().resource_version.as_deref(), Some(revision), "an outdated write to {key}");
-        let mut value = serde_json::to_value(&*object).unwrap();
+        let mut value = Value::Object(object.write());
         json_patch::merge(&mut value, patch);
         self.put(kedge_children::testing::object::<K>(value));
         self.revision.to_string()

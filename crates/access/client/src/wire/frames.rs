@@ -2,16 +2,20 @@
 //! of a line, takes longer to read than all the rest, and is nobody's business here.
 
 use std::borrow::Cow;
+use std::pin::Pin;
 
 use futures::{AsyncBufRead, AsyncBufReadExt};
-use kube::api::WatchEvent;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::core::Status;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::Watched;
+use crate::world::Revision;
+
+const END_OF_INITIAL_EVENTS: &str = "k8s.io/initial-events-end";
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum FrameError {
+pub enum FrameError {
     #[error("the stream broke")]
     Broken(#[from] std::io::Error),
     #[error("the server sent what is no event: {0}")]
@@ -29,19 +33,34 @@ struct Envelope<'a> {
     object: &'a RawValue,
 }
 
-pub(super) struct Frames<R> {
-    from: R,
+/// One event; objects as JSON.
+#[derive(Debug)]
+pub(crate) enum Frame<'a> {
+    /// It came or changed.
+    Put(&'a [u8]),
+    /// It went.
+    Gone(&'a [u8]),
+    /// The watch has come this far although nothing changed.
+    Bookmark {
+        revision: Option<Revision>,
+        ends_the_beginning: bool,
+    },
+    Error(Box<Status>),
+}
+
+pub(crate) struct Frames {
+    from: Pin<Box<dyn AsyncBufRead + Send>>,
     /// Kept for the next line.
     line: Vec<u8>,
 }
 
-impl<R: AsyncBufRead + Unpin> Frames<R> {
-    pub(super) fn new(from: R) -> Self {
-        Self { from, line: Vec::new() }
+impl Frames {
+    pub(crate) fn new(from: impl AsyncBufRead + Send + 'static) -> Self {
+        Self { from: Box::pin(from), line: Vec::new() }
     }
 
     /// The next event; `None` at the end.
-    pub(super) async fn next<K: Watched>(&mut self) -> Result<Option<WatchEvent<K>>, FrameError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Frame<'_>>, FrameError> {
         loop {
             self.line.clear();
             if self.from.read_until(b'\n', &mut self.line).await? == 0 {
@@ -53,22 +72,40 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
             if let Some((begin, end)) = managed_fields(&self.line) {
                 self.line.drain(begin..end);
             }
-            return event(&self.line).map(Some);
+            return frame(&self.line).map(Some);
         }
     }
 }
 
-fn event<K: Watched>(line: &[u8]) -> Result<WatchEvent<K>, FrameError> {
+fn frame(line: &[u8]) -> Result<Frame<'_>, FrameError> {
     let envelope: Envelope<'_> = serde_json::from_slice(line)?;
     let object = envelope.object.get();
     Ok(match &*envelope.class {
-        "ADDED" => WatchEvent::Added(K::read(object.as_bytes())?),
-        "MODIFIED" => WatchEvent::Modified(K::read(object.as_bytes())?),
-        "DELETED" => WatchEvent::Deleted(K::read(object.as_bytes())?),
-        "BOOKMARK" => WatchEvent::Bookmark(serde_json::from_str(object)?),
-        "ERROR" => WatchEvent::Error(serde_json::from_str(object)?),
+        "ADDED" | "MODIFIED" => Frame::Put(object.as_bytes()),
+        "DELETED" => Frame::Gone(object.as_bytes()),
+        "BOOKMARK" => {
+            let Marked { metadata } = serde_json::from_str(object)?;
+            let mut annotations = metadata.annotations.iter().flatten();
+            Frame::Bookmark {
+                revision: Revision::of(&metadata),
+                ends_the_beginning: annotations.any(|(name, _)| name == END_OF_INITIAL_EVENTS),
+            }
+        }
+        "ERROR" => Frame::Error(serde_json::from_str(object)?),
         other => return Err(FrameError::Unknown(other.to_owned())),
     })
+}
+
+/// What an object of any kind says of itself.
+#[derive(Deserialize)]
+struct Marked {
+    metadata: ObjectMeta,
+}
+
+/// Where an object of any kind stands in the history.
+pub(crate) fn revision(object: &[u8]) -> Option<Revision> {
+    let Marked { metadata } = serde_json::from_slice(object).ok()?;
+    Revision::of(&metadata)
 }
 
 /// Where `object.metadata.managedFields` stands, with the comma that it leaves over.
@@ -181,6 +218,7 @@ mod tests {
     use k8s_openapi::api::core::v1::ConfigMap;
 
     use super::*;
+    use crate::world::Watched;
 
     #[test]
     fn the_account_of_writers_is_left_out_and_nothing_else() {
@@ -223,13 +261,16 @@ mod tests {
 
     #[tokio::test]
     async fn lines_become_events_and_a_broken_one_is_told() {
-        let text = "{\"type\":\"ADDED\",\"object\":{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\",\"managedFields\":[{\"manager\":\"m\"}]}}}\n\n{\"type\":\"ADDED\"";
+        let text = "{\"type\":\"ADDED\",\"object\":{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\",\"managedFields\":[{\"manager\":\"m\"}]}}}\n\n{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"7\",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}}}\n{\"type\":\"ADDED\"";
         let mut frames = Frames::new(futures::io::Cursor::new(text));
-        let Some(WatchEvent::Added(map)) = frames.next::<ConfigMap>().await.unwrap() else {
-            panic!("no event")
-        };
+        let Some(Frame::Put(map)) = frames.next().await.unwrap() else { panic!("no object") };
+        let map = ConfigMap::read(map).unwrap();
         assert_eq!((map.metadata.name.as_deref(), map.metadata.managed_fields), (Some("a"), None));
-        assert!(matches!(frames.next::<ConfigMap>().await, Err(FrameError::NoEvent(_))));
-        assert!(matches!(frames.next::<ConfigMap>().await, Ok(None)));
+        let Some(Frame::Bookmark { revision, ends_the_beginning }) = frames.next().await.unwrap() else {
+            panic!("no bookmark")
+        };
+        assert_eq!((revision, ends_the_beginning), (Some(Revision(7)), true));
+        assert!(matches!(frames.next().await, Err(FrameError::NoEvent(_))));
+        assert!(matches!(frames.next().await, Ok(None)));
     }
 }

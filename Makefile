@@ -2,13 +2,15 @@
 
 DATA ?= $(CURDIR)/.kedge
 LISTEN ?= 127.0.0.1:6443
+# Further flags of `kedge server`, as `kedge server --help` lists them.
+FLAGS ?=
 KEDGE := target/release/kedge
 
 .PHONY: up down uninstall test lint bench fuzz prepare prepare-test build
 
 ## Install what is missing, build, start a cluster, say what next
 up: prepare build
-	@scripts/up "$(KEDGE)" "$(DATA)" "$(LISTEN)"
+	@FLAGS="$(FLAGS)" scripts/up "$(KEDGE)" "$(DATA)" "$(LISTEN)"
 
 ## Stop the cluster with all that runs in it; its data stays
 down:

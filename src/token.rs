@@ -258,7 +258,8 @@ pub(crate) async fn create(
     if !as_command {
         return Ok(format!("{}\n", token.text()));
     }
-    let mut text = format!("kedge agent --server {} --token {}\n", info.server, token.text());
+    // Not among the arguments, which everybody reads who lists processes.
+    let mut text = format!("KEDGE_TOKEN={} kedge agent --server {}\n", token.text(), info.server);
     let host = info.server.parse::<Place>().ok().and_then(|place| place.host.parse::<IpAddr>().ok());
     if host.is_some_and(|host| host.is_loopback()) {
         text.push_str("# Other machines do not reach this server: start it with --listen 0.0.0.0:6443.\n");

@@ -94,6 +94,17 @@ enum Command {
         #[arg(long, hide = true, default_value_t = 1)]
         scale: usize,
     },
+    /// A thousand NetworkPolicies for a thousand pods: how soon the kernel enforces them, how soon a change; needs root
+    Policies {
+        /// A tenth of the work, for a quick look
+        #[arg(long)]
+        quick: bool,
+        /// In the namespace that it was started in
+        #[arg(long, hide = true)]
+        inside: bool,
+        #[arg(long, hide = true, default_value_t = 1)]
+        scale: usize,
+    },
     /// Start Kedge, etcd and the bare server in turn, run every measure side by side, print the ratios
     Suite {
         #[arg(long, default_value = "target/release/kedge")]
@@ -171,6 +182,8 @@ async fn run(command: Command) -> Result<(), BenchError> {
         Command::Services { kedge, data: Some(data), scale, .. } => {
             suite::proxy::inside(&kedge, &data, scale).await?;
         }
+        Command::Policies { quick, inside: false, .. } => suite::policies(quick).await?,
+        Command::Policies { inside: true, scale, .. } => suite::policy::inside(scale).await?,
         Command::Suite { kedge, etcd, quick } => suite::run(&suite::Programs { kedge, etcd, quick }).await?,
     }
     Ok(())

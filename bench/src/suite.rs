@@ -9,6 +9,7 @@ mod gateway;
 mod growth;
 mod node;
 mod podnet;
+pub(crate) mod policy;
 pub(crate) mod proxy;
 mod quota;
 mod scheduling;
@@ -56,11 +57,12 @@ pub(crate) async fn run(programs: &Programs) -> Result<(), BenchError> {
     gateway::gateway(folder.path(), 200_000 / scale, &mut table).await?;
     growth::growth(programs, folder.path(), 100_000 / scale, &mut table).await?;
     let with_services = proxy::proxy(&programs.kedge, folder.path(), scale, &mut table).await;
+    let with_policies = policy::policy(scale, &mut table).await;
     // It needs root and containerd; without them the rest is worth printing all the same.
     let with_pods = podnet::podnet(&programs.kedge, folder.path(), scale, &mut table).await;
     let with_node = node::node(programs, folder.path(), scale, &mut table).await;
     table.print();
-    with_pods.and(with_services).and(with_node)
+    with_pods.and(with_policies).and(with_services).and(with_node)
 }
 
 /// Services alone.
@@ -69,6 +71,14 @@ pub(crate) async fn services(kedge: &Path, quick: bool) -> Result<(), BenchError
         .map_err(|source| BenchError::Write { path: "a temporary folder".into(), source })?;
     let mut table = Table::default();
     proxy::proxy(kedge, folder.path(), if quick { 10 } else { 1 }, &mut table).await?;
+    table.print();
+    Ok(())
+}
+
+/// Policies alone.
+pub(crate) async fn policies(quick: bool) -> Result<(), BenchError> {
+    let mut table = Table::default();
+    policy::policy(if quick { 10 } else { 1 }, &mut table).await?;
     table.print();
     Ok(())
 }

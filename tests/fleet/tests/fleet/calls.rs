@@ -1,6 +1,7 @@
 //! Who reaches whom across nodes.
 
-use kedge_shipped::eventually;
+use kedge_shipped::{IMAGE, eventually};
+use serde_json::json;
 
 use crate::machine::PATIENCE;
 use crate::scene::{PAGE, Scene, told};
@@ -74,4 +75,33 @@ pub(crate) fn names(scene: &mut Scene) {
     scene.ready("newcomer");
     scene.kubectl(&["expose", "pod", "newcomer", "--port=80", "--target-port=8080"]);
     eventually("a new name is known", PATIENCE, || scene.fetch("caller-one", "http://newcomer/"));
+    on_the_host(scene);
+}
+
+/// A pod in its node's own network asks at the same address, and is found by a name whose address is the node's.
+fn on_the_host(scene: &Scene) {
+    scene.apply(&json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "host"},
+        "spec": {"clusterIP": "None", "selector": {"app": "host"}, "ports": [{"name": "http", "port": 8099}]},
+    }));
+    let page = PAGE.replace("8080", "8099");
+    scene.apply(&json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "host", "labels": {"app": "host"}},
+        "spec": {
+            "nodeName": "two", "hostNetwork": true, "dnsPolicy": "ClusterFirstWithHostNet",
+            "terminationGracePeriodSeconds": 1,
+            "containers": [{"name": "main", "image": IMAGE, "command": ["sh", "-c", page]}],
+        },
+    }));
+    scene.ready("host");
+    for caller in ["host", "caller-one"] {
+        for name in ["host", "host.default", "host.default.svc", "host.default.svc.cluster.local"] {
+            eventually(&format!("{caller} knows {name}"), PATIENCE, || {
+                scene.fetch(caller, &format!("http://{name}:8099/"))
+            });
+        }
+    }
+    let page = scene.fetch("host", "http://page/");
+    assert!(page.as_ref().is_ok_and(|page| page.starts_with("page-")), "{page:?}");
+    scene.kubectl(&["delete", "pod/host", "service/host"]);
 }

@@ -30,13 +30,9 @@ use crate::pki::{Admin, Pki};
 use crate::ranges::RangesError;
 use crate::settings::{Settings, StoreChoice};
 use crate::shutdown::Machine;
-use crate::{
-    agent, control, door, figures, gateway, limits, notify, pages, ranges, secrets, shutdown, token,
-};
+use crate::{agent, control, door, figures, gateway, limits, notify, ranges, secrets, shutdown, tidy, token};
 
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 6443);
-/// How long after it is ready everything has begun that a server does by itself.
-const SETTLED: Duration = Duration::from_secs(3);
 /// How long others that share the store may take to hear that this server goes.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -142,11 +138,7 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     };
     let hatch = tokio::spawn(hatch.serve());
     notify::ready();
-    let settled = clock.clone();
-    tokio::spawn(async move {
-        settled.sleep(SETTLED).await;
-        pages::release_code();
-    });
+    tokio::spawn(tidy::after_bursts(clock.clone()));
     let control = controls.then(|| {
         let upkeep = router.clone().upkeep(pki.authority.clone());
         let control = control::run(router.clone(), clock.clone(), parts, store.is_shared().then(control::me));

@@ -38,6 +38,7 @@ mod services;
 mod settings;
 mod shutdown;
 mod status;
+mod tidy;
 mod token;
 mod traffic;
 mod unseen;
@@ -102,7 +103,8 @@ fn server(flags: settings::Settings) -> Result<(), Box<dyn Error>> {
     journal::begin();
     // Shells and service managers give few by default, and each connection is one.
     let files = limits::raise_files();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().on_thread_park(tidy::when_idle).build()?;
     runtime.block_on(assemble::server(settings, files))?;
     Ok(())
 }

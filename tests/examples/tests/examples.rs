@@ -29,8 +29,9 @@ fn manifests() -> Vec<String> {
 #[test]
 fn every_example_is_taken_as_it_is_written() {
     let machine = Machine::without_node();
-    // A namespace of its own has to be there before anybody can try what lies in it.
-    machine.kubectl(&["create", "namespace", "team"]);
+    // What others in the same file stand on has to be there before anybody can try them.
+    machine.kubectl(&["create", "--save-config", "namespace", "team"]);
+    machine.kubectl(&["create", "--save-config", "priorityclass", "urgent", "--value=1000"]);
     for name in manifests() {
         let path = folder().join(&name);
         let text = std::fs::read_to_string(&path).unwrap();
@@ -61,6 +62,7 @@ fn examples_do_what_they_say() {
         "each example is run, or said not to be"
     );
     let machine = Machine::with_node();
+    figures_of_the_node_are_explained(&machine);
     // Each tells on its own; what they share is only the node.
     let failed: Vec<&str> = run::STORIES
         .iter()
@@ -76,4 +78,15 @@ fn examples_do_what_they_say() {
         .map(|(name, _)| *name)
         .collect();
     assert!(failed.is_empty(), "{failed:?}\n{}", machine.log());
+}
+
+/// In docs/metrics.md; what a server shows is compared where there are only servers.
+fn figures_of_the_node_are_explained(machine: &Machine) {
+    let page = std::fs::read_to_string(folder().join("../docs/metrics.md")).unwrap();
+    let of_node = page.split("## Of a node").nth(1).unwrap();
+    let told: BTreeSet<&str> =
+        of_node.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    let text = machine.kubectl(&["get", "--raw", "/api/v1/nodes/here/proxy/metrics"]);
+    let shown = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
+    assert_eq!(shown.collect::<BTreeSet<&str>>(), told);
 }

@@ -39,6 +39,7 @@ async fn any_one_may_die() {
     cluster.until_pods(6, Duration::from_secs(10)).await;
     cluster.start_server(follower).await;
 
+    eprintln!("a server is back");
     let member = cluster.etcd.leader();
     let begun = Instant::now();
     cluster.etcd.kill(member);

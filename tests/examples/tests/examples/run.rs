@@ -29,18 +29,29 @@ pub(crate) const STORIES: [Story; 16] = [
         machine.kubectl(&["apply", "-f", deployment]);
         machine.kubectl(&["rollout", "status", "deployment/web", "--timeout=60s"]);
         machine.until(
-            &["exec", "deployment/web", "--", "wget", "-q", "-T", "2", "-O", "-", "http://web"],
+            &["exec", "deployment/web", "--", "timeout", "3", "wget", "-q", "-O", "-", "http://web"],
             &["hello from web-"],
         );
         machine.clear(deployment.as_ref());
     }),
     ("autoscaler.yaml", |machine| {
-        machine.until(&["get", "hpa", "busy", "-o", "jsonpath={.status.desiredReplicas}"], &["2"]);
+        machine.until(&["get", "hpa", "busy", "-o", "jsonpath={.status.desiredReplicas}"], &["3"]);
     }),
     ("dnsrecord.yaml", |machine| {
         machine.until(&["get", "dnsrecord", "shop"], &["shop.example", "/books", "catalogue:8080", "True"]);
         machine.until(
-            &["exec", "catalogue", "--", "wget", "-q", "-T", "2", "-O", "-", "http://shop.example/books"],
+            &[
+                "exec",
+                "catalogue",
+                "--",
+                "timeout",
+                "3",
+                "wget",
+                "-q",
+                "-O",
+                "-",
+                "http://shop.example/books",
+            ],
             &["all books"],
         );
     }),
@@ -50,7 +61,7 @@ pub(crate) const STORIES: [Story; 16] = [
         kedge_shipped::eventually("the gateway answers", std::time::Duration::from_secs(30), || {
             let mut command = std::process::Command::new("busybox");
             let asked = command
-                .args(["wget", "-q", "-T", "2", "-O", "-", "--header", "Host: tea.example", &url])
+                .args(["timeout", "3", "wget", "-q", "-O", "-", "--header", "Host: tea.example", &url])
                 .output();
             let said =
                 String::from_utf8_lossy(&asked.map_err(|error| error.to_string())?.stdout).into_owned();
@@ -70,7 +81,18 @@ pub(crate) const STORIES: [Story; 16] = [
         machine
             .until(&["exec", "data-0", "--", "cat", "/data/starts"], &["start of data-0\nstart of data-0\n"]);
         machine.until(
-            &["exec", "data-0", "--", "wget", "-q", "-T", "2", "-O", "-", "http://data-1.data:8080/starts"],
+            &[
+                "exec",
+                "data-0",
+                "--",
+                "timeout",
+                "3",
+                "wget",
+                "-q",
+                "-O",
+                "-",
+                "http://data-1.data:8080/starts",
+            ],
             &["start of data-1"],
         );
     }),
@@ -84,7 +106,7 @@ pub(crate) const STORIES: [Story; 16] = [
         for pod in ["safe", "friend", "stranger"] {
             machine.kubectl(&["wait", "--for=condition=Ready", "--timeout=30s", &format!("pod/{pod}")]);
         }
-        let ask = |pod| ["exec", pod, "--", "wget", "-q", "-T", "2", "-O", "-", "http://safe:8080"];
+        let ask = |pod| ["exec", pod, "--", "timeout", "3", "wget", "-q", "-O", "-", "http://safe:8080"];
         machine.until(&ask("friend"), &["treasure"]);
         assert!(machine.try_kubectl(&ask("stranger")).is_err(), "a stranger gets in");
     }),

@@ -11,6 +11,9 @@ use tokio::task::JoinHandle;
 
 const AT: &str = "/api/v1/namespaces/default/configmaps";
 
+/// How long one answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// What came of it.
 #[derive(Default)]
 pub(crate) struct Written {
@@ -57,11 +60,13 @@ async fn write(client: &Client, name: &str) {
     for _ in 0..1000 {
         let request = http::Request::post(AT).header("content-type", "application/json");
         let asked = client.request::<Value>(request.body(object.clone().into_bytes()).unwrap());
-        match tokio::time::timeout(Duration::from_secs(5), asked).await {
+        match tokio::time::timeout(PATIENCE, asked).await {
             Ok(Ok(_)) => return,
             Ok(Err(error)) if error.to_string().contains("already exists") => return,
-            _ => tokio::time::sleep(Duration::from_millis(20)).await,
+            Ok(Err(error)) => eprintln!("{name}: {error}"),
+            Err(_) => eprintln!("{name}: no answer within {PATIENCE:?}"),
         }
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
     panic!("{name} could not be written");
 }

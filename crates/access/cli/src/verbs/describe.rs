@@ -33,11 +33,14 @@ pub(crate) static COMMAND: Command = Command {
 async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let mut errors = Vec::new();
     let mut found = meant(session, typed, &mut errors).await?;
+    // Pages of objects that were asked for stand apart; each that was found by its beginning ends with a line.
+    let (mut between, mut end) = ("\n\n", "");
     if let ([CliError::Server(_)], true) = (errors.as_slice(), found.is_empty()) {
         let prefixed = prefixed(session, typed).await?;
         if !prefixed.is_empty() {
             errors.clear();
             found = prefixed;
+            (between, end) = ("", "\n");
         }
     }
     if found.is_empty() && errors.is_empty() {
@@ -48,15 +51,15 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
             }
         }
     }
-    let with_events = typed.is_or("show-events", found.len() == 1 && errors.is_empty());
+    let with_events = typed.is_or("show-events", found.len() == 1 && errors.is_empty() && end.is_empty());
     let now = Now { at: session.clock.now(), zone: local_zone() };
     let mut first = true;
     for one in &found {
         match page(session, one, with_events, &now).await {
             Ok(page) => {
-                let between = if first { "" } else { "\n\n" };
+                let before = if first { "" } else { between };
                 first = false;
-                session.screen.say(&format!("{between}{page}"))?;
+                session.screen.say(&format!("{before}{page}{end}"))?;
             }
             Err(error) => errors.push(error),
         }

@@ -1,14 +1,13 @@
 //! The agent of one node: its runtime, its object, and one life for every pod that is bound to it.
 
-use std::collections::HashSet;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::TryStreamExt;
+use futures::StreamExt;
 use k8s_openapi::api::core::v1::{Pod, Service};
+use kedge_client::{Client, Event, Objects};
 use kedge_clock::Clock;
 use kedge_door::Listening;
 use kedge_engine::{Carrier, Recorder, World};
@@ -18,8 +17,7 @@ use kedge_runtime::containerd::{Containerd, ContainerdError};
 use kedge_runtime::wire::DnsConfig;
 use kedge_runtime::{Runtime, RuntimeError};
 use kedge_usage::UsageError;
-use kube::runtime::watcher;
-use kube::{Api, Client};
+use kube::api::ListParams;
 use tokio::sync::watch;
 
 use crate::belonging::{Belonging, KEY_ANNOTATION};
@@ -49,6 +47,7 @@ use crate::spec::sandbox::Common;
 use crate::statics::Statics;
 use crate::tools::Tools;
 use crate::usage::{self, Meter};
+use crate::users::Ranges;
 use crate::voice::Voice;
 use crate::volumes::{LocalPaths, Watches};
 
@@ -188,7 +187,8 @@ impl Agent {
         let (name, data) = (&settings.node_name, &settings.data);
         let facts = Facts::read(name, data, &settings.node, told, settings.version.clone());
         let node_ips: Vec<String> = settings.addresses.iter().map(ToString::to_string).collect();
-        let allocatable = facts.allocatable.iter().map(|(name, amount)| (name.clone(), *amount)).collect();
+        let allocatable = facts.allocatable.iter().map(|(name, amount)| (name.clone(), *amount));
+        let allocatable = Arc::new(allocatable.collect());
         let registries = match &settings.registries {
             Some(file) => Registries::read(file)?,
             None => Registries::default(),
@@ -231,6 +231,7 @@ impl Agent {
             mirrors: Mirrors::default(),
             collector: Collector::new(settings.image_rules.clone(), clock.now()),
             tally: Tally::default(),
+            ranges: Ranges::default(),
             client,
             clock,
         };
@@ -336,25 +337,21 @@ impl Agent {
 
 /// One life for each pod that is bound here, that a file tells of, or that was here before.
 async fn pods(tools: &Arc<Tools>, registry: &Arc<Registry>, mut files: watch::Receiver<Vec<Pod>>) {
-    let pods = Api::<Pod>::all(tools.client.clone());
-    let config = watcher::Config::default().fields(&format!("spec.nodeName={}", tools.place.node));
-    let mut events = pin!(watcher(pods, config));
-    let mut listed = HashSet::new();
+    let mine = ListParams::default().fields(&format!("spec.nodeName={}", tools.place.node));
+    let mut events = Objects::<Pod>::all(&tools.client).events(mine);
     let mut lives = Lives::new(tools.clone(), registry.clone());
     lives.remember();
     lives.filed(files.borrow_and_update().clone());
     loop {
         tokio::select! {
-            event = events.try_next() => match event {
-                Ok(Some(watcher::Event::Init)) => listed.clear(),
-                Ok(Some(watcher::Event::InitApply(pod))) => {
-                    listed.extend(pod.metadata.uid.clone());
-                    lives.told(pod);
+            Some(told) = events.next() => match told {
+                Ok(Event::All(pods)) => {
+                    let listed = pods.iter().filter_map(|pod| pod.metadata.uid.clone()).collect();
+                    pods.into_iter().for_each(|pod| lives.told(pod));
+                    lives.listed(&listed).await;
                 }
-                Ok(Some(watcher::Event::InitDone)) => lives.listed(&listed).await,
-                Ok(Some(watcher::Event::Apply(pod))) => lives.told(pod),
-                Ok(Some(watcher::Event::Delete(pod))) => lives.gone(&pod),
-                Ok(None) => return,
+                Ok(Event::Put(pod)) => lives.told(pod),
+                Ok(Event::Gone(pod)) => lives.gone(&pod),
                 Err(error) => {
                     tracing::debug!(%error, "cannot watch the pods of this node");
                     tools.clock.sleep(Duration::from_secs(1)).await;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::Api;
-use kube::api::{DeleteParams, PostParams, Preconditions};
+use kedge_client::Objects;
+use kube::api::{DeleteParams, Preconditions};
 use tokio::sync::watch;
 
 use crate::life::name;
@@ -144,8 +144,8 @@ async fn create(tools: &Tools, pod: &Pod, node: &Node) -> Result<(), kube::Error
         block_owner_deletion: None,
     }]);
     let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
-    let pods = Api::<Pod>::namespaced(tools.client.clone(), namespace);
-    match pods.create(&PostParams::default(), &mirror).await {
+    let pods = Objects::<Pod>::within(&tools.client, namespace);
+    match pods.create(&mirror).await {
         // The watch will show it.
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
         made => made.map(drop),
@@ -154,7 +154,7 @@ async fn create(tools: &Tools, pod: &Pod, node: &Node) -> Result<(), kube::Error
 
 async fn delete(tools: &Tools, mirror: &Pod) -> Result<(), kube::Error> {
     let namespace = mirror.metadata.namespace.as_deref().unwrap_or_default();
-    let pods = Api::<Pod>::namespaced(tools.client.clone(), namespace);
+    let pods = Objects::<Pod>::within(&tools.client, namespace);
     let params = DeleteParams {
         grace_period_seconds: Some(0),
         preconditions: Some(Preconditions { uid: mirror.metadata.uid.clone(), resource_version: None }),
@@ -162,7 +162,7 @@ async fn delete(tools: &Tools, mirror: &Pod) -> Result<(), kube::Error> {
     };
     match pods.delete(mirror.metadata.name.as_deref().unwrap_or_default(), &params).await {
         Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
-        gone => gone.map(drop),
+        gone => gone,
     }
 }
 

@@ -6,18 +6,16 @@ mod facts;
 mod lease;
 mod status;
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::TryStreamExt;
+use futures::StreamExt;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, NodeSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kedge_client::{Event, Objects};
 use kedge_engine::{Action, Note, Severity, Target};
-use kube::Api;
-use kube::api::PostParams;
-use kube::runtime::watcher;
+use kube::api::ListParams;
 
 use self::conditions::{Runtime, conditions, is_ready, wrong};
 pub(crate) use self::facts::Facts;
@@ -78,20 +76,16 @@ impl NodeKeeper {
 
     /// Keeps the tools' copy of the object as the API's is.
     async fn watch(&self) {
-        let config = watcher::Config::default().fields(&format!("metadata.name={}", self.tools.place.node));
-        let mut events = pin!(watcher(Api::<Node>::all(self.tools.client.clone()), config));
-        let mut listed = None;
-        loop {
-            match events.try_next().await {
-                Ok(Some(watcher::Event::Init)) => listed = None,
-                Ok(Some(watcher::Event::InitApply(node))) => listed = Some(node),
-                Ok(Some(watcher::Event::InitDone)) => match listed.take() {
+        let mine = ListParams::default().fields(&format!("metadata.name={}", self.tools.place.node));
+        let mut events = Objects::<Node>::all(&self.tools.client).events(mine);
+        while let Some(told) = events.next().await {
+            match told {
+                Ok(Event::All(mut nodes)) => match nodes.pop() {
                     None => self.missing().await,
-                    listed => self.seen(listed),
+                    node => self.seen(node),
                 },
-                Ok(Some(watcher::Event::Apply(node))) => self.seen(Some(node)),
-                Ok(Some(watcher::Event::Delete(_))) => self.missing().await,
-                Ok(None) => return,
+                Ok(Event::Put(node)) => self.seen(Some(node)),
+                Ok(Event::Gone(_)) => self.missing().await,
                 Err(error) => {
                     tracing::debug!(%error, "cannot watch this node");
                     self.tools.clock.sleep(PAUSE).await;
@@ -102,9 +96,9 @@ impl NodeKeeper {
 
     /// What the watch no longer shows may have been made since: only who asks now knows.
     async fn missing(&self) {
-        let nodes = Api::<Node>::all(self.tools.client.clone());
+        let nodes = Objects::<Node>::all(&self.tools.client);
         let known = self.belonging.known();
-        match nodes.get_opt(&self.tools.place.node).await {
+        match nodes.find(&self.tools.place.node).await {
             Ok(None) => {
                 self.belonging.missing(known.as_deref());
                 self.seen(None);
@@ -169,16 +163,16 @@ impl NodeKeeper {
     async fn turn(&self, notes: &Notes, memory: &mut Memory) -> Result<bool, kube::Error> {
         let now = self.tools.now();
         self.look(notes, memory, now).await;
-        let nodes = Api::<Node>::all(self.tools.client.clone());
+        let nodes = Objects::<Node>::all(&self.tools.client);
         let (held, known) = (self.tools.node.borrow().clone(), self.belonging.known());
         let found = match held {
             Some(found) => found,
-            None => match nodes.get_opt(&self.tools.place.node).await? {
+            None => match nodes.find(&self.tools.place.node).await? {
                 Some(found) => Arc::new(found),
                 None if self.belonging.missing(known.as_deref()) => return Ok(false),
                 None => {
                     let (new, events) = self.wanted(&self.new_node(), notes, memory, now);
-                    let made = Arc::new(nodes.create(&PostParams::default(), &new).await?);
+                    let made = Arc::new(nodes.create(&new).await?);
                     self.announce(&made, &events);
                     memory.labelled = true;
                     made
@@ -202,7 +196,7 @@ impl NodeKeeper {
                     memory.labelled = true;
                 }
                 // Our copy may be old, or the object gone.
-                self.seen(nodes.get_opt(&self.tools.place.node).await?);
+                self.seen(nodes.find(&self.tools.place.node).await?);
                 return Ok(false);
             }
             memory.failed = 0;

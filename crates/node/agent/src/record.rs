@@ -7,6 +7,7 @@ use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 
 use k8s_openapi::api::core::v1::Pod;
+use kedge_client::{Watched, Written};
 
 use crate::folders::Folders;
 
@@ -17,7 +18,7 @@ pub(crate) fn write(folders: &Folders, pod: &Pod) -> io::Result<()> {
     let Some(uid) = pod.metadata.uid.as_deref() else { return Ok(()) };
     let folder = folders.pod(uid);
     fs::DirBuilder::new().recursive(true).mode(0o750).create(&folder)?;
-    let text = serde_json::to_vec(pod)?;
+    let text = serde_json::to_vec(&pod.write())?;
     let (new, place) = (folder.join("pod.json.new"), folder.join(FILE));
     let mut options = fs::File::options();
     options.create(true).truncate(true).write(true).mode(0o600).open(&new)?.write_all(&text)?;
@@ -30,7 +31,7 @@ pub(crate) fn read(folders: &Folders) -> Vec<Pod> {
     let pods = entries.filter_map(|entry| {
         let path = entry.path().join(FILE);
         let text = fs::read(&path).ok()?;
-        match serde_json::from_slice::<Pod>(&text) {
+        match Pod::read(&text) {
             // A folder that was copied by hand would give a pod two homes.
             Ok(pod) if pod.metadata.uid.as_deref() == entry.file_name().to_str() => Some(pod),
             Ok(_) => None,

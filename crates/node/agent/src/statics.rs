@@ -3,6 +3,7 @@
 
 mod defaults;
 mod inotify;
+mod references;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, Toleration};
+use kedge_client::{Watched, Written};
 use kedge_clock::Clock;
 use kedge_images::Digest;
 use serde_json::Value;
@@ -42,6 +44,8 @@ pub(crate) enum StaticError {
     Pod(#[from] serde_json::Error),
     #[error("the pod has no {0}")]
     Lacks(&'static str),
+    #[error("static pods may not reference {0}")]
+    Refers(&'static str),
 }
 
 /// Whether a pod was told of by a file of this node.
@@ -143,9 +147,9 @@ fn pod(text: &str, path: &Path, node: &str, now: Timestamp) -> Result<Pod, Stati
     let options = serde_saphyr::options! { strict_booleans: true };
     let mut value: Value = serde_saphyr::from_str_with_options(text, options).map_err(Box::new)?;
     defaults::numbers_are_amounts(&mut value);
-    let mut pod: Pod = serde_json::from_value(value)?;
+    let mut pod = Pod::read(value.to_string().as_bytes())?;
     let hash = {
-        let told = serde_json::to_string(&pod)?;
+        let told = serde_json::to_string(&pod.write())?;
         let digest = Digest::of(format!("{told}\nhost:{node}\nfile:{}", path.display()).as_bytes());
         digest.letters().and_then(|letters| letters.get(..32)).unwrap_or_default().to_owned()
     };
@@ -164,6 +168,9 @@ fn pod(text: &str, path: &Path, node: &str, now: Timestamp) -> Result<Pod, Stati
     let spec = pod.spec.as_mut().ok_or(StaticError::Lacks("spec"))?;
     if spec.containers.is_empty() {
         return Err(StaticError::Lacks("containers"));
+    }
+    if let Some(what) = references::first(spec) {
+        return Err(StaticError::Refers(what));
     }
     spec.node_name = Some(node.to_owned());
     // Whatever is wrong with the node, its own pods stay.

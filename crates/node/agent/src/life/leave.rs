@@ -2,9 +2,9 @@
 
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::Pod;
+use kedge_client::Objects;
 use kedge_runtime::RuntimeError;
 use kedge_runtime::wire::{PodSandboxFilter, PodSandboxState};
-use kube::Api;
 use kube::api::{DeleteParams, Preconditions};
 
 use super::{Life, later, name};
@@ -55,7 +55,7 @@ impl Life {
     async fn delete(&self, pod: &Pod) -> bool {
         let uid = pod.metadata.uid.as_deref().unwrap_or_default();
         let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
-        let pods = Api::<Pod>::namespaced(self.tools.client.clone(), namespace);
+        let pods = Objects::<Pod>::within(&self.tools.client, namespace);
         let params = DeleteParams {
             grace_period_seconds: Some(0),
             preconditions: Some(Preconditions { uid: Some(uid.to_owned()), resource_version: None }),
@@ -63,7 +63,7 @@ impl Life {
         };
         let deleted = pods.delete(pod.metadata.name.as_deref().unwrap_or_default(), &params).await;
         match deleted {
-            Ok(_) => true,
+            Ok(()) => true,
             // It is gone already, or another one has its name.
             Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => true,
             Err(error) => {

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use kedge_client::Until;
+use kedge_client::{Objects, Until};
 use kedge_engine::Action;
-use kube::Api;
 use kube::api::ListParams;
 use tokio::task::JoinSet;
 
@@ -85,16 +84,25 @@ impl Reports {
         ours && newest && same
     }
 
+    /// What we wrote has come back to us: it stands in the pod.
+    pub(super) fn came_back(&mut self) {
+        self.found = None;
+        self.written = None;
+    }
+
     /// Has this told as soon as can be, unless it stands there. `told` is the pod as the API has it.
     pub(super) fn want(&mut self, told: &Arc<Pod>, status: PodStatus) {
         let on = self.shown(told);
-        let revision = on.as_ref().and_then(|on| on.metadata.resource_version.clone());
-        self.found = Some((revision, status.clone()));
+        let stands = on.as_ref().is_some_and(|on| on.status.as_ref() == Some(&status));
         let before = self.wanted.take();
-        let Some(on) = on else { return };
-        if on.status.as_ref() == Some(&status) {
+        if stands {
+            // There is one of these for each pod: what stands in the pod is not held twice.
+            self.came_back();
             return;
         }
+        let revision = on.as_ref().and_then(|on| on.metadata.resource_version.clone());
+        self.found = Some((revision, status.clone()));
+        let Some(on) = on else { return };
         let wanted = Wanted { on, status, idle: false };
         let is_written = self.written.as_ref().is_some_and(|written| written.status == wanted.status);
         if is_written && self.written.as_ref().and_then(Wanted::revision) == wanted.revision() {
@@ -161,12 +169,12 @@ impl Reports {
             // Somebody else may have written it meanwhile, or it is gone, and then there is nobody to tell.
             let meta = &wanted.on.metadata;
             let namespace = meta.namespace.as_deref().unwrap_or_default();
-            let pods = Api::<Pod>::namespaced(self.tools.client.clone(), namespace);
+            let pods = Objects::<Pod>::within(&self.tools.client, namespace);
             // A node may not ask for a pod that isn't its own, and one that is gone is nobody's; so it is looked for.
             let name = meta.name.as_deref().unwrap_or_default();
             let mine = format!("spec.nodeName={},metadata.name={name}", self.tools.place.node);
             let Ok(found) = pods.list(&ListParams::default().fields(&mine)).await else { return false };
-            match found.items.into_iter().find(|pod| pod.metadata.uid == meta.uid) {
+            match found.into_iter().find(|pod| pod.metadata.uid == meta.uid) {
                 Some(pod) => wanted.on = Arc::new(pod),
                 None => return true,
             }

@@ -6,8 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta, OwnerReference};
-use kube::Api;
-use kube::api::PostParams;
+use kedge_client::Objects;
 
 use crate::tools::Tools;
 
@@ -35,15 +34,15 @@ pub(super) async fn keep(tools: &Tools) {
 
 async fn beat(tools: &Tools, held: &mut Option<Lease>) -> Result<(), kube::Error> {
     let name = &tools.place.node;
-    let leases = Api::<Lease>::namespaced(tools.client.clone(), "kube-node-lease");
+    let leases = Objects::<Lease>::within(&tools.client, "kube-node-lease");
     if held.is_none() {
-        *held = leases.get_opt(name).await?;
+        *held = leases.find(name).await?;
     }
     let owner = tools.node.borrow().as_ref().and_then(|node| node.metadata.uid.clone());
     let renewed = renewed(held.take(), name, owner, tools.now());
     let written = match renewed.metadata.resource_version {
-        Some(_) => leases.replace(name, &PostParams::default(), &renewed).await,
-        None => leases.create(&PostParams::default(), &renewed).await,
+        Some(_) => leases.replace(name, &renewed).await,
+        None => leases.create(&renewed).await,
     };
     *held = Some(written?);
     Ok(())

@@ -1,9 +1,12 @@
-//! Which of the runtime's ways of running a pod its class asks for.
+//! Which of the runtime's ways of running a pod its class asks for, and whether it can do so with users that are the pod's own.
 
 use k8s_openapi::api::node::v1::RuntimeClass;
-use kube::Api;
+use kedge_client::Objects;
+use kedge_runtime::RuntimeError;
 
 use super::Work;
+use crate::spec::security::has_own_users;
+use crate::users::{self, UsersError};
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ClassError {
@@ -11,14 +14,29 @@ pub(super) enum ClassError {
     Unknown { name: String },
     #[error("failed to get sandbox runtime: cannot ask for the RuntimeClass {name:?}: {source}")]
     Unread { name: String, source: Box<kube::Error> },
+    #[error(transparent)]
+    Users(#[from] UsersError),
+    #[error("can't set `spec.hostUsers: false`: {0}")]
+    Silent(#[from] RuntimeError),
+}
+
+/// The way that the pod is run, with users set aside for it if it wants its own. A pod never gets the node's in their place.
+pub(super) async fn way(work: &Work) -> Result<String, ClassError> {
+    let handler = handler(work).await?;
+    if has_own_users(&work.pod) {
+        let handlers = work.tools.runtime.status().await?.runtime_handlers;
+        users::supported(&handlers, &handler)?;
+        work.tools.ranges.give(&work.tools.folders, work.uid())?;
+    }
+    Ok(handler)
 }
 
 /// The runtime's own choice is the empty one.
-pub(super) async fn handler(work: &Work) -> Result<String, ClassError> {
+async fn handler(work: &Work) -> Result<String, ClassError> {
     let class = work.pod.spec.as_ref().and_then(|spec| spec.runtime_class_name.as_deref());
     let Some(name) = class.filter(|name| !name.is_empty()) else { return Ok(String::new()) };
-    let classes = Api::<RuntimeClass>::all(work.tools.client.clone());
-    match classes.get_opt(name).await {
+    let classes = Objects::<RuntimeClass>::all(&work.tools.client);
+    match classes.find(name).await {
         Ok(Some(class)) => Ok(class.handler),
         Ok(None) => Err(ClassError::Unknown { name: name.to_owned() }),
         Err(source) => Err(ClassError::Unread { name: name.to_owned(), source: Box::new(source) }),

@@ -1,10 +1,10 @@
 //! Who a pod is to the registry of an image: its own pull secrets first, then what the node may use for everybody.
 
 use k8s_openapi::api::core::v1::Secret;
+use kedge_client::Objects;
 use kedge_engine::Severity;
 use kedge_images::{Credentials, Digest, Keyring, Reference};
 use kedge_runtime::wire::AuthConfig;
-use kube::Api;
 
 use super::{Failure, Work};
 
@@ -41,10 +41,10 @@ async fn own(work: &Work) -> Result<Keyring, Failure> {
         return Ok(ring);
     }
     let namespace = work.pod.metadata.namespace.as_deref().unwrap_or_default();
-    let secrets = Api::<Secret>::namespaced(work.tools.client.clone(), namespace);
+    let secrets = Objects::<Secret>::within(&work.tools.client, namespace);
     let mut missing = Vec::new();
     for name in names.iter().map(|wanted| &wanted.name).filter(|name| !name.is_empty()) {
-        match secrets.get_opt(name).await {
+        match secrets.find(name).await {
             Ok(Some(secret)) => add(&mut ring, &secret).map_err(|error| {
                 Failure::of("ErrImagePull", format!("the pull secret {name:?} is wrong: {error}"))
             })?,

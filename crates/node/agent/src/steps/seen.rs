@@ -7,7 +7,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Pod;
 use parking_lot::Mutex;
 
-use crate::sources::Sources;
+use crate::sources::{Read, Sources};
 use crate::tools::Tools;
 use crate::vault;
 
@@ -32,7 +32,7 @@ impl Seen {
             Err(error) => {
                 let seen = self.sources.lock().clone();
                 let kept = || {
-                    let read = serde_json::from_slice(&vault::get(vault?, uid)?).ok()?;
+                    let read = Read::from_json(&vault::get(vault?, uid)?).ok()?;
                     let allocatable = tools.allocatable.clone();
                     Some(Arc::new(Sources::from_read(read, &tools.world, allocatable)))
                 };
@@ -44,8 +44,7 @@ impl Seen {
 
 /// For an agent that starts while nobody can be asked.
 fn keep(vault: &Path, uid: &str, sources: &Sources) {
-    let kept = serde_json::to_vec(sources.read()).map_err(std::io::Error::from);
-    if let Err(error) = kept.and_then(|bytes| vault::put(vault, uid, &bytes)) {
+    if let Err(error) = vault::put(vault, uid, &sources.read().json()) {
         tracing::debug!(%error, uid, "cannot keep what a pod refers to");
     }
 }

@@ -7,8 +7,8 @@ use k8s_openapi::api::core::v1::{
     Node, NodeSelectorRequirement, NodeSelectorTerm, PersistentVolume, PersistentVolumeClaim, Pod,
     Volume as Listed, VolumeNodeAffinity,
 };
+use kedge_client::Objects;
 use kedge_mounts::{Nfs, Volume};
-use kube::Api;
 
 use super::cause::{Cause, ClaimCause, VolumeError};
 use super::{host, local_path, uses};
@@ -43,16 +43,16 @@ pub(super) async fn find(
     let full = format!("{namespace}/{name}");
     let unprocessed = |cause| VolumeError::Unprocessed { volume: listed.name.clone(), cause };
     let wrong = |cause| unprocessed(Cause::Claim { claim: full.clone(), cause });
-    let claims = Api::<PersistentVolumeClaim>::namespaced(tools.client.clone(), namespace);
-    let claim = claims.get_opt(&name).await.map_err(|error| wrong(ClaimCause::Api(Box::new(error))))?;
+    let claims = Objects::<PersistentVolumeClaim>::within(&tools.client, namespace);
+    let claim = claims.find(&name).await.map_err(|error| wrong(ClaimCause::Api(Box::new(error))))?;
     let claim = claim.ok_or_else(|| wrong(ClaimCause::Absent(name)))?;
     let volume = bound(&claim).map_err(wrong)?;
     if listed.ephemeral.is_some() && !is_owned(&claim, pod) {
         let pod = format!("{namespace}/{}", pod.metadata.name.as_deref().unwrap_or_default());
         return Err(unprocessed(Cause::NotOurs { claim: full, pod }));
     }
-    let volumes = Api::<PersistentVolume>::all(tools.client.clone());
-    let found = volumes.get_opt(&volume).await;
+    let volumes = Objects::<PersistentVolume>::all(&tools.client);
+    let found = volumes.find(&volume).await;
     let found = found.map_err(|error| wrong(ClaimCause::VolumeApi(volume.clone(), Box::new(error))))?;
     let found = found.ok_or_else(|| wrong(ClaimCause::NoVolume(volume.clone())))?;
     is_tied(&found, &volume, &claim).map_err(wrong)?;
@@ -129,7 +129,7 @@ fn may_be_used(pod: &Pod, listed: &Listed, mode: String) -> Result<(), Cause> {
 /// Whether this node is one from which the volume is reached.
 async fn is_here(tools: &Tools, affinity: &VolumeNodeAffinity) -> Result<bool, kube::Error> {
     let Some(required) = &affinity.required else { return Ok(true) };
-    let node = Api::<Node>::all(tools.client.clone()).get(&tools.place.node).await?;
+    let node = Objects::<Node>::all(&tools.client).get(&tools.place.node).await?;
     let labels = node.metadata.labels.unwrap_or_default();
     Ok(required.node_selector_terms.iter().any(|term| selects(term, &labels, &tools.place.node)))
 }

@@ -1,14 +1,13 @@
 //! The objects and tokens that a pod's volumes are made of, as they are now. A failure to ask is never taken for an absence.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fmt::Debug;
 use std::sync::Arc;
 
 use futures::future::join_all;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, Volume};
-use kube::{Api, Resource};
-use serde::de::DeserializeOwned;
+use kedge_client::{Objects, Watched};
+use kube::Resource;
 
 use super::token::{self, Token, TokenWanted};
 use crate::tools::Tools;
@@ -67,13 +66,12 @@ pub(super) async fn gather(tools: &Tools, pod: &Pod, wants: &Wants) -> Gathered 
 
 async fn look<K>(tools: &Tools, pod: &Pod, names: &BTreeSet<String>) -> HashMap<String, Looked<K>>
 where
-    K: Resource<Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
-    K::DynamicType: Default,
+    K: Watched + Resource<DynamicType = (), Scope = NamespaceResourceScope>,
 {
     let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
-    let api = Api::<K>::namespaced(tools.client.clone(), namespace);
+    let objects = Objects::<K>::within(&tools.client, namespace);
     let asked = names.iter().map(async |name| {
-        let found = api.get_opt(name).await.map(|found| found.map(Arc::new)).map_err(Arc::new);
+        let found = objects.find(name).await.map(|found| found.map(Arc::new)).map_err(Arc::new);
         (name.clone(), found)
     });
     join_all(asked).await.into_iter().collect()

@@ -4,15 +4,14 @@
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::TryStreamExt;
+use futures::StreamExt;
 use k8s_openapi::api::core::v1::PersistentVolume;
-use kube::api::{Patch, PatchParams};
-use kube::runtime::watcher::{self, Event};
-use kube::{Api, ResourceExt};
+use kedge_client::{Event, Events, Objects};
+use kube::ResourceExt;
+use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
 
 use crate::tools::Tools;
@@ -66,28 +65,33 @@ impl LocalPaths {
     pub(crate) async fn keep(&self) {
         let folder = self.tools.folders.volumes().display().to_string();
         self.tools.board.write(|notes| drop(notes.annotations.insert(FOLDER.to_owned(), folder)));
-        let volumes = Api::<PersistentVolume>::all(self.tools.client.clone());
+        let volumes = Objects::<PersistentVolume>::all(&self.tools.client);
         loop {
-            let mut events = pin!(watcher::watcher(volumes.clone(), watcher::Config::default()));
-            loop {
-                let done = match events.try_next().await {
-                    Ok(Some(Event::Apply(volume) | Event::InitApply(volume))) => self.serve(&volume).await,
-                    Ok(Some(_)) => Ok(()),
-                    Ok(None) => break,
-                    Err(error) => {
-                        tracing::debug!(%error, "cannot watch volumes");
-                        self.tools.clock.sleep(AGAIN).await;
-                        Ok(())
+            // Whatever failed, everything is looked at again.
+            if let Err(error) = self.follow(volumes.events(ListParams::default())).await {
+                tracing::warn!(%error, "cannot remove a volume");
+                self.tools.clock.sleep(AGAIN).await;
+            }
+        }
+    }
+
+    async fn follow(&self, mut events: Events<PersistentVolume>) -> Result<(), LocalPathError> {
+        while let Some(told) = events.next().await {
+            match told {
+                Ok(Event::All(volumes)) => {
+                    for volume in &volumes {
+                        self.serve(volume).await?;
                     }
-                };
-                if let Err(error) = done {
-                    tracing::warn!(%error, "cannot remove a volume");
+                }
+                Ok(Event::Put(volume)) => self.serve(&volume).await?,
+                Ok(Event::Gone(_)) => {}
+                Err(error) => {
+                    tracing::debug!(%error, "cannot watch volumes");
                     self.tools.clock.sleep(AGAIN).await;
-                    // Everything is looked at again.
-                    break;
                 }
             }
         }
+        Ok(())
     }
 
     async fn serve(&self, volume: &PersistentVolume) -> Result<(), LocalPathError> {
@@ -109,7 +113,7 @@ impl LocalPaths {
         }
         let left: Vec<_> = volume.finalizers().iter().filter(|finalizer| *finalizer != NAME).collect();
         let patch = json!({"metadata": {"finalizers": left, "resourceVersion": volume.resource_version()}});
-        let volumes = Api::<PersistentVolume>::all(self.tools.client.clone());
+        let volumes = Objects::<PersistentVolume>::all(&self.tools.client);
         match volumes.patch(&name, &PatchParams::default(), &Patch::Merge(patch)).await {
             Ok(_) => Ok(()),
             // It is gone, or has changed: then it is seen again.

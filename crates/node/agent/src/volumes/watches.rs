@@ -2,19 +2,17 @@
 //! object shares the watch, and it ends with its last user.
 
 use std::collections::HashMap;
-use std::fmt::Debug;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::TryStreamExt;
+use futures::StreamExt;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kedge_client::{Client, Event, Events, Objects};
 use kedge_clock::Clock;
-use kube::runtime::watcher::{self, Event};
-use kube::{Api, Client, Resource};
+use kube::Resource;
+use kube::api::ListParams;
 use parking_lot::Mutex;
-use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 /// Between two attempts at an API that does not answer.
@@ -50,7 +48,7 @@ impl<K> Default for Watched<K> {
 }
 
 /// An object that may promise never to change again.
-pub(super) trait Promises {
+pub(super) trait Promises: kedge_client::Watched {
     fn is_immutable(&self) -> bool;
 }
 
@@ -68,9 +66,7 @@ impl Promises for Secret {
 
 impl<K> Watched<K>
 where
-    K: Resource<Scope = NamespaceResourceScope> + Promises + Clone + Debug + DeserializeOwned + Send + Sync,
-    K: 'static,
-    K::DynamicType: Default,
+    K: Promises + Resource<DynamicType = (), Scope = NamespaceResourceScope>,
 {
     /// What an object is, and becomes.
     pub(super) fn follow(&self, client: &Client, clock: &Clock, namespace: &str, name: &str) -> Follow<K> {
@@ -82,22 +78,25 @@ where
         let (tell, seen) = watch::channel(Seen::Unknown);
         let tell = Arc::new(tell);
         live.insert(key.clone(), tell.clone());
-        let api = Api::<K>::namespaced(client.clone(), namespace);
-        tokio::spawn(serve(api, clock.clone(), key, tell, self.live.clone()));
+        let objects = Objects::within(client, namespace);
+        tokio::spawn(serve(objects, clock.clone(), key, tell, self.live.clone()));
         seen
     }
 }
 
-async fn serve<K>(api: Api<K>, clock: Clock, key: Key, tell: Tell<K>, live: Arc<Mutex<HashMap<Key, Tell<K>>>>)
-where
-    K: Resource + Promises + Clone + Debug + DeserializeOwned + Send + 'static,
-    K::DynamicType: Default,
-{
+async fn serve<K: Promises>(
+    objects: Objects<K>,
+    clock: Clock,
+    key: Key,
+    tell: Tell<K>,
+    live: Arc<Mutex<HashMap<Key, Tell<K>>>>,
+) {
     loop {
+        let only = ListParams::default().fields(&format!("metadata.name={}", key.1));
         tokio::select! {
             () = tell.closed() => {}
             // It never changes again, so there is nothing more to do than to know it.
-            () = look(api.clone(), &clock, &key.1, &tell) => tell.closed().await,
+            () = look(objects.events(only), &clock, &tell) => tell.closed().await,
         }
         let mut live = live.lock();
         // Somebody may have come just now.
@@ -109,28 +108,13 @@ where
 }
 
 /// Until the object promises not to change.
-async fn look<K>(api: Api<K>, clock: &Clock, name: &str, tell: &watch::Sender<Seen<K>>)
-where
-    K: Resource + Promises + Clone + Debug + DeserializeOwned + Send + 'static,
-    K::DynamicType: Default,
-{
-    let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
-    let mut events = pin!(watcher::watcher(api, config));
-    let mut listed = None;
-    loop {
-        let seen = match events.try_next().await {
-            Ok(Some(Event::Init)) => {
-                listed = None;
-                continue;
-            }
-            Ok(Some(Event::InitApply(object))) => {
-                listed = Some(object);
-                continue;
-            }
-            Ok(Some(Event::InitDone)) => listed.take(),
-            Ok(Some(Event::Apply(object))) => Some(object),
-            Ok(Some(Event::Delete(_))) => None,
-            Ok(None) | Err(_) => {
+async fn look<K: Promises>(mut events: Events<K>, clock: &Clock, tell: &watch::Sender<Seen<K>>) {
+    while let Some(told) = events.next().await {
+        let seen = match told {
+            Ok(Event::All(mut objects)) => objects.pop(),
+            Ok(Event::Put(object)) => Some(object),
+            Ok(Event::Gone(_)) => None,
+            Err(_) => {
                 clock.sleep(PAUSE).await;
                 continue;
             }

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kedge_client::{Client, apply};
 use kedge_clock::Clock;
 use kube::Api;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::Value;
 
 const MANIFESTS: &[&[&str]] = &[kedge_gateway::MANIFESTS];
@@ -41,11 +41,17 @@ async fn give_one(client: &Client, clock: &Clock, manifest: &str) -> Result<(), 
     let object: Value = serde_saphyr::from_str(manifest).map_err(Box::new)?;
     let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     apply(client, object).await.map_err(Box::new)?;
-    let definitions = Api::<CustomResourceDefinition>::all(client.clone());
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(
+        "apiextensions.k8s.io",
+        "v1",
+        "CustomResourceDefinition",
+    ));
+    let definitions: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
     loop {
         let definition = definitions.get(&name).await.map_err(Box::new)?;
-        let conditions = definition.status.and_then(|status| status.conditions).unwrap_or_default();
-        if conditions.iter().any(|condition| condition.type_ == "Established" && condition.status == "True") {
+        let conditions = definition.data.pointer("/status/conditions").and_then(Value::as_array);
+        if conditions.into_iter().flatten().any(|one| one["type"] == "Established" && one["status"] == "True")
+        {
             return Ok(());
         }
         clock.sleep(SOON).await;

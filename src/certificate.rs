@@ -5,12 +5,10 @@ use std::time::Duration;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::certificates::v1::{CertificateSigningRequest, CertificateSigningRequestSpec};
-use kedge_client::Client;
+use kedge_client::{Client, Objects};
 use kedge_clock::Clock;
 use kedge_pki::{Names, PkiError};
-use kube::Api;
-use kube::api::{ObjectMeta, PostParams};
-use kube::runtime::wait::await_condition;
+use kube::api::ObjectMeta;
 
 /// What nodes may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +26,7 @@ pub(crate) enum AskError {
     #[error(transparent)]
     Api(#[from] Box<kube::Error>),
     #[error("cannot wait for the certificate")]
-    Wait(#[from] Box<kube::runtime::wait::Error>),
+    Wait(#[from] kedge_client::WatchError),
     #[error("the cluster does not sign it: {0}")]
     Refused(String),
     #[error("nobody signed {0} in time: is there a server with controllers?")]
@@ -66,7 +64,7 @@ pub(crate) async fn ask(
     patience: Duration,
     clock: &Clock,
 ) -> Result<String, AskError> {
-    let requests = Api::<CertificateSigningRequest>::all(client.clone());
+    let requests = Objects::<CertificateSigningRequest>::all(client);
     let new = CertificateSigningRequest {
         metadata: ObjectMeta { generate_name: Some("node-csr-".to_owned()), ..ObjectMeta::default() },
         spec: CertificateSigningRequestSpec {
@@ -77,13 +75,11 @@ pub(crate) async fn ask(
         },
         status: None,
     };
-    let made = requests.create(&PostParams::default(), &new).await.map_err(Box::new)?;
+    let made = requests.create(&new).await.map_err(Box::new)?;
     let name = made.metadata.name.unwrap_or_default();
-    let answered = await_condition(requests, &name, |request: Option<&CertificateSigningRequest>| {
-        request.is_none_or(|request| answer(request).is_some())
-    });
+    let answered = requests.until(&name, |request| request.is_none_or(|request| answer(request).is_some()));
     tokio::select! {
-        done = answered => match done.map_err(Box::new)?.as_ref().map(answer) {
+        done = answered => match done?.as_ref().map(answer) {
             Some(Some(Ok(certificate))) => Ok(certificate),
             Some(Some(Err(why))) => Err(AskError::Refused(why)),
             _ => Err(AskError::Refused(format!("{name} was removed"))),

@@ -5,11 +5,9 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kedge_client::Client;
+use kedge_client::{Client, Objects};
 use kedge_clock::Clock;
 use kedge_network::{Backend, Range};
-use kube::Api;
-use kube::api::PostParams;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -87,7 +85,7 @@ impl Cluster {
 
     /// As a server published it.
     pub(crate) async fn read(client: &Client) -> Result<Self, ClusterError> {
-        let map = Api::<ConfigMap>::namespaced(client.clone(), NAMESPACE).get(NAME).await;
+        let map = Objects::<ConfigMap>::within(client, NAMESPACE).get(NAME).await;
         let map = map.map_err(Box::new)?;
         let text = map.data.unwrap_or_default().remove("cluster").unwrap_or_default();
         Ok(serde_json::from_str(&text)?)
@@ -102,18 +100,18 @@ impl Cluster {
     }
 
     async fn write(&self, client: &Client) -> Result<(), kube::Error> {
-        let maps = Api::<ConfigMap>::namespaced(client.clone(), NAMESPACE);
+        let maps = Objects::<ConfigMap>::within(client, NAMESPACE);
         let data = [("cluster".to_owned(), json!(self).to_string())].into();
-        match maps.get_opt(NAME).await? {
+        match maps.find(NAME).await? {
             Some(map) if map.data.as_ref() == Some(&data) => Ok(()),
             Some(map) => {
                 let map = ConfigMap { data: Some(data), ..map };
-                maps.replace(NAME, &PostParams::default(), &map).await.map(drop)
+                maps.replace(NAME, &map).await.map(drop)
             }
             None => {
                 let mut map = ConfigMap { data: Some(data), ..ConfigMap::default() };
                 map.metadata.name = Some(NAME.to_owned());
-                maps.create(&PostParams::default(), &map).await.map(drop)
+                maps.create(&map).await.map(drop)
             }
         }
     }

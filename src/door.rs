@@ -7,12 +7,10 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
 use kedge_agent::Agent;
-use kedge_client::Client;
+use kedge_client::{Client, Objects};
 use kedge_clock::Clock;
 use kedge_door::{Listening, Tls, TlsError};
 use kedge_pki::{Authority, Issued, Leaf, PkiError, Purpose, Serving, Shown};
-use kube::Api;
-use kube::runtime::wait::await_condition;
 
 use crate::certificate::{AskError, Signer, ask, names};
 
@@ -166,13 +164,13 @@ impl Asked {
 
     /// Waits until the cluster knows where this node is: it signs nothing else.
     async fn known(&self, client: &Client, addresses: &[String]) -> Result<(), AskError> {
-        let nodes = Api::<Node>::all(client.clone());
+        let nodes = Objects::<Node>::all(client);
         let is_known = |node: Option<&Node>| {
             let status = node.and_then(|node| node.status.as_ref());
             let known = status.and_then(|status| status.addresses.as_deref()).unwrap_or_default();
             node.is_some() && addresses.iter().all(|one| known.iter().any(|known| known.address == *one))
         };
-        await_condition(nodes, &self.node, is_known).await.map_err(Box::new)?;
+        nodes.until(&self.node, is_known).await?;
         Ok(())
     }
 }

@@ -2,18 +2,17 @@
 //! before it ends, and where the servers are.
 
 use std::path::{Path, PathBuf};
-use std::pin::pin;
 use std::time::Duration;
 
-use futures::TryStreamExt as _;
+use futures::StreamExt as _;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kedge_client::{Client, Place, Servers, Ties, TiesError};
+use kedge_client::{Client, Event, Objects, Place, Servers, Ties, TiesError};
 use kedge_clock::Clock;
 use kedge_pki::PkiError;
-use kube::runtime::watcher;
-use kube::{Api, ResourceExt};
+use kube::ResourceExt;
+use kube::api::ListParams;
 use serde::{Deserialize, Serialize};
 
 use crate::certificate::{AskError, Signer, ask, names};
@@ -227,8 +226,8 @@ impl Membership {
 
     /// Whether the cluster's node of our name is another machine. Whoever cannot be asked says nothing.
     pub(crate) async fn check_name(&self) -> Result<(), JoinError> {
-        let nodes = Api::<Node>::all(self.servers.client());
-        let asked = tokio::time::timeout(BRIEFLY, nodes.get_opt(&self.node)).await;
+        let nodes = Objects::<Node>::all(&self.servers.client());
+        let asked = tokio::time::timeout(BRIEFLY, nodes.find(&self.node)).await;
         let Ok(Ok(Some(found))) = asked else { return Ok(()) };
         match found.annotations().get(KEY) {
             Some(key) if *key == self.key()? => Ok(()),
@@ -275,33 +274,33 @@ impl Membership {
 
     /// The servers are those that a person named and those that the API's own Service has.
     async fn follow(&self) {
-        let slices = Api::<EndpointSlice>::namespaced(self.servers.client(), "default");
-        let config = watcher::Config::default().labels("kubernetes.io/service-name=kubernetes");
-        let mut events = pin!(watcher(slices, config));
-        loop {
-            match events.try_next().await {
-                Ok(Some(watcher::Event::InitApply(slice) | watcher::Event::Apply(slice))) => {
-                    let mut places = self.told.clone();
-                    extend(&mut places, listed(&slice));
-                    let before = self.servers.all();
-                    if places.is_empty()
-                        || (places.len() == before.len() && places.iter().all(|place| before.contains(place)))
-                    {
-                        continue;
-                    }
-                    tracing::info!("the cluster's servers are {}", shown(&places));
-                    self.servers.set(places);
-                    if let Err(error) = self.write(self.recorded()) {
-                        tracing::warn!(%error, "cannot write down where the servers are");
-                    }
-                }
-                Ok(Some(_)) => {}
-                Ok(None) => return,
+        let slices = Objects::<EndpointSlice>::within(&self.servers.client(), "default");
+        let mut events = slices.events(ListParams::default().labels("kubernetes.io/service-name=kubernetes"));
+        while let Some(told) = events.next().await {
+            match told {
+                Ok(Event::All(slices)) => slices.iter().for_each(|slice| self.moved(slice)),
+                Ok(Event::Put(slice)) => self.moved(&slice),
+                Ok(Event::Gone(_)) => {}
                 Err(error) => {
                     tracing::debug!(%error, "cannot watch where the servers are");
                     self.clock.sleep(AGAIN).await;
                 }
             }
+        }
+    }
+
+    fn moved(&self, slice: &EndpointSlice) {
+        let mut places = self.told.clone();
+        extend(&mut places, listed(slice));
+        let before = self.servers.all();
+        let is_same = places.len() == before.len() && places.iter().all(|place| before.contains(place));
+        if places.is_empty() || is_same {
+            return;
+        }
+        tracing::info!("the cluster's servers are {}", shown(&places));
+        self.servers.set(places);
+        if let Err(error) = self.write(self.recorded()) {
+            tracing::warn!(%error, "cannot write down where the servers are");
         }
     }
 }
@@ -335,7 +334,7 @@ fn shown(places: &[Place]) -> String {
     places.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn listed(slice: &EndpointSlice) -> Vec<Place> {
+pub(crate) fn listed(slice: &EndpointSlice) -> Vec<Place> {
     let ports: Vec<u16> = slice
         .ports
         .iter()

@@ -12,13 +12,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kedge_client::{Client, Place};
+use kedge_client::{Client, Objects, Place};
 use kedge_clock::Clock;
 use kedge_http::Router;
 use kedge_pki::PkiError;
 use kedge_registry::User;
-use kube::api::{DeleteParams, ListParams, PostParams};
-use kube::{Api, ResourceExt};
+use kube::ResourceExt;
+use kube::api::{DeleteParams, ListParams};
 use serde::Deserialize;
 
 use crate::cluster::Cluster;
@@ -141,7 +141,7 @@ impl Info {
             server: String,
             certificate_authority_data: String,
         }
-        let map = Api::<ConfigMap>::namespaced(client.clone(), "kube-public").get("cluster-info").await;
+        let map = Objects::<ConfigMap>::within(client, "kube-public").get("cluster-info").await;
         let map = map.map_err(|error| match error {
             kube::Error::Api(_) => TokenError::NoInfo(Some(Box::new(error))),
             error => TokenError::Api(Box::new(error)),
@@ -191,8 +191,8 @@ async fn keep(client: &Client, authority: &str, path: &Path) -> Result<(), Token
     let hash = kedge_pki::fingerprint(authority).ok_or(TokenError::Authority)?;
     let kept: Option<Token> = kedge_pki::read(path)?.and_then(|text| text.parse().ok());
     if let Some(kept) = kept.filter(|kept| kept.authority == hash) {
-        let secrets = Api::<Secret>::namespaced(client.clone(), NAMESPACE);
-        if secrets.get_opt(&secret_name(&kept.id)).await.map_err(Box::new)?.is_some() {
+        let secrets = Objects::<Secret>::within(client, NAMESPACE);
+        if secrets.find(&secret_name(&kept.id)).await.map_err(Box::new)?.is_some() {
             return Ok(());
         }
     }
@@ -222,8 +222,8 @@ async fn make(
     let mut secret =
         Secret { type_: Some(SECRET_TYPE.to_owned()), string_data: Some(data), ..Secret::default() };
     secret.metadata.name = Some(secret_name(&token.id));
-    let secrets = Api::<Secret>::namespaced(client.clone(), NAMESPACE);
-    secrets.create(&PostParams::default(), &secret).await.map_err(Box::new)?;
+    let secrets = Objects::<Secret>::within(client, NAMESPACE);
+    secrets.create(&secret).await.map_err(Box::new)?;
     Ok(())
 }
 
@@ -269,7 +269,7 @@ pub(crate) async fn create(
 
 /// All tokens, without their secrets.
 pub(crate) async fn list(client: &Client, now: Timestamp) -> Result<String, TokenError> {
-    let secrets = Api::<Secret>::namespaced(client.clone(), NAMESPACE);
+    let secrets = Objects::<Secret>::within(client, NAMESPACE);
     let params = ListParams::default().fields(&format!("type={SECRET_TYPE}"));
     let all = secrets.list(&params).await.map_err(Box::new)?;
     let mut text = format!("{:<8} {:<22} {}\n", "ID", "ENDS", "DESCRIPTION");
@@ -292,7 +292,7 @@ pub(crate) async fn list(client: &Client, now: Timestamp) -> Result<String, Toke
 
 /// Takes tokens back, by their ids or as a whole. Nodes that joined with them stay.
 pub(crate) async fn delete(client: &Client, tokens: &[String]) -> Result<String, TokenError> {
-    let secrets = Api::<Secret>::namespaced(client.clone(), NAMESPACE);
+    let secrets = Objects::<Secret>::within(client, NAMESPACE);
     let mut text = String::new();
     for token in tokens {
         let id = token.parse::<Token>().map_or_else(|_| token.clone(), |token| token.id);

@@ -7,6 +7,7 @@ use kedge_http::{Options, Tls, router, serve};
 use kedge_pki::{Authority, Leaf, Names, Purpose, Serving};
 use kedge_registry::{Registry, User};
 use kedge_store::Store;
+use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
 use tempfile::TempDir;

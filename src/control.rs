@@ -37,6 +37,7 @@ pub(crate) struct Parts {
     pub(crate) metrics: Metrics,
     pub(crate) scheduling_metrics: kedge_scheduler::Metrics,
     /// Ports at which nodes answer themselves.
+    pub(crate) autoscaling: kedge_autoscale::Settings,
     pub(crate) own_ports: BTreeSet<u16>,
 }
 
@@ -57,6 +58,7 @@ impl Parts {
             metrics: Metrics::default(),
             scheduling_metrics: kedge_scheduler::Metrics::default(),
             own_ports,
+            autoscaling: autoscaling(settings),
         };
         parts.metrics.register(figures);
         parts.scheduling_metrics.register(figures);
@@ -66,6 +68,15 @@ impl Parts {
 
 fn scheduling(settings: &Settings) -> Result<kedge_scheduler::Config, kedge_scheduler::ConfigError> {
     kedge_scheduler::Config::read(settings.scheduler.as_ref().unwrap_or(&Value::Null))
+}
+
+fn autoscaling(settings: &Settings) -> kedge_autoscale::Settings {
+    let usual = kedge_autoscale::Settings::default();
+    let every = settings.autoscaler_sync_period.map_or(usual.every, |every| every.0);
+    let reaction = settings
+        .autoscaler_reaction
+        .map_or(usual.reaction, |reaction| Some(reaction.0).filter(|reaction| !reaction.is_zero()));
+    kedge_autoscale::Settings { every, reaction, ..usual }
 }
 
 /// Runs all parts of a server until the task is ended. Servers that share a store take turns: the one of them named `me`
@@ -84,7 +95,8 @@ pub(crate) async fn run(router: Router, clock: Clock, parts: Parts, me: Option<S
     let work = || {
         // They share one world: nobody wants to hold every pod twice.
         let world = World::new(client.clone(), clock.clone());
-        let engine = controllers(world.clone(), client.clone(), clock.clone(), &parts.nodes)
+        let engine = controllers(world.clone(), client.clone(), clock.clone(), &parts.nodes);
+        let engine = kedge_autoscale::join_with(engine, parts.autoscaling)
             .with(Balancers { taken: parts.own_ports.clone() });
         let (config, metrics) = (&parts.scheduling, parts.scheduling_metrics.clone());
         let scheduler = Scheduler::new(world, scheduling.clone(), clock.clone(), config, metrics);
@@ -98,7 +110,8 @@ pub(crate) async fn controllers_alone(kubeconfig: &Path) -> Result<(), ControlEr
     let (client, clock) = (remote(kubeconfig).await?, Clock::system());
     let work = || {
         let world = World::new(client.clone(), clock.clone());
-        controllers(world, client.clone(), clock.clone(), &kedge_nodes::Settings::default()).run()
+        let nodes = kedge_nodes::Settings::default();
+        kedge_autoscale::join(controllers(world, client.clone(), clock.clone(), &nodes)).run()
     };
     lead(&client, &clock, "kedge-controllers", Some(me()), work).await;
     Ok(())

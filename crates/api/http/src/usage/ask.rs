@@ -15,7 +15,7 @@ use super::reading::Reading;
 use crate::api::Api;
 
 /// How long what a node said is told on.
-const FRESH: Duration = Duration::from_secs(2);
+const FRESH: Duration = Duration::from_secs(1);
 /// A node that takes longer has nothing to say.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PLACE: &str = "/stats/summary?only_cpu_and_memory=true";

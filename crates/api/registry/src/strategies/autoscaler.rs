@@ -50,7 +50,10 @@ impl Strategy for Autoscalers {
     fn validate(&self, autoscaler: &Value, errors: &mut Errors) {
         let (path, spec) = (Path::root("spec"), at(autoscaler, "spec"));
         let (least, most) = (number(spec, "minReplicas"), number(spec, "maxReplicas"));
-        if least < 1 {
+        // Who measures something that needs no pods can come back from nothing.
+        let metrics = list(spec, "metrics").iter();
+        let wakes = metrics.filter(|one| matches!(text(one, "type"), "Object" | "External")).count() > 0;
+        if least < i64::from(!wakes) {
             let detail = "must be greater than or equal to 1";
             errors.invalid(&path.child("minReplicas"), &least.into(), detail);
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Namespace;
 use kedge_client::World;
 use kedge_clock::Clock;
 use kedge_controllers::GarbageCollector;
@@ -18,7 +19,9 @@ use tokio::task::JoinHandle;
 
 use crate::gate::{Gate, Gated};
 use crate::kinds::{Head, Kind};
+use crate::load::Load;
 
+const NAMESPACES: &str = "namespace-controller";
 const COLLECTOR: &str = "garbage-collector-controller";
 
 pub(crate) struct Brain {
@@ -63,9 +66,15 @@ impl Drop for Brain {
 }
 
 impl Brain {
-    pub(crate) fn new(router: Router, clock: Clock, kinds: Arc<Vec<Kind>>, now: &Snapshot) -> Self {
+    pub(crate) fn new(
+        router: Router,
+        load: Arc<Load>,
+        clock: Clock,
+        kinds: Arc<Vec<Kind>>,
+        now: &Snapshot,
+    ) -> Self {
         let gate = Arc::new(Gate::default());
-        let client = kedge_client::in_process(Gated { router, gate: gate.clone() });
+        let client = kedge_client::in_process(Gated { router, gate: gate.clone(), load });
         let world = World::by_hand();
         let collector = GarbageCollector::new(client.clone(), clock.clone());
         let scheduler =
@@ -74,6 +83,9 @@ impl Brain {
         let engine = Engine::new(world.clone(), client, clock);
         let joins = [kedge_controllers::join, kedge_jobs::join, kedge_nodes::join, kedge_volumes::join];
         let engine = joins.into_iter().fold(engine, |engine, join| join(engine)).with_worker(scheduler);
+        // Looks in between would only make histories longer.
+        let scaling = kedge_autoscale::Settings { reaction: None, ..kedge_autoscale::Settings::default() };
+        let engine = kedge_autoscale::join_with(engine, scaling);
         let workers = engine.workers().iter().filter(|worker| worker.name() != COLLECTOR).cloned();
         let desks: Vec<Desk> = workers
             .chain([collector.clone() as Arc<dyn Worker>])
@@ -153,6 +165,9 @@ impl Brain {
         if feed < self.kinds.len() {
             let tell = if happened.gone { kind.lost } else { kind.saw };
             tell(&self.world, &happened.bytes);
+            if happened.gone {
+                self.wake_namespace(&happened.bytes);
+            }
             return;
         }
         let Some(head) = Head::of(&happened.bytes) else { return };
@@ -163,6 +178,18 @@ impl Brain {
         };
         if happened.gone || concerns_collector(&head) {
             self.wake_collector(woken);
+        }
+    }
+
+    /// Whoever empties a namespace follows what is left in it, with watches that would never end here.
+    fn wake_namespace(&self, gone: &[u8]) {
+        let namespace = Head::of(gone).and_then(|head| head.metadata.namespace).unwrap_or_default();
+        let key = Key::new("", namespace);
+        let found = self.world.get::<Namespace>(&key).ok().flatten();
+        if found.is_some_and(|namespace| namespace.metadata.deletion_timestamp.is_some())
+            && let Some(desk) = self.desks.iter().find(|desk| desk.worker.name() == NAMESPACES)
+        {
+            desk.queue.lock().add(key);
         }
     }
 

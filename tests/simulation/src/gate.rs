@@ -17,6 +17,8 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tower::{BoxError, Service};
 
+use crate::load::Load;
+
 /// What becomes of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
@@ -66,6 +68,18 @@ impl Gate {
         *self.under_way.lock() > 0
     }
 
+    /// Takes all reads out, if there are many of them at once.
+    pub(crate) fn take_reads(&self, many: usize) -> Vec<Asked> {
+        let mut waiting = self.waiting.lock();
+        if waiting.iter().filter(|asked| !asked.is_write()).count() < many {
+            return Vec::new();
+        }
+        let (writes, reads): (VecDeque<Asked>, VecDeque<Asked>) =
+            std::mem::take(&mut *waiting).into_iter().partition(Asked::is_write);
+        *waiting = writes;
+        reads.into()
+    }
+
     pub(crate) fn take(&self, at: usize) -> Option<Asked> {
         self.waiting.lock().remove(at)
     }
@@ -79,6 +93,7 @@ impl Gate {
 pub(crate) struct Gated {
     pub(crate) router: Router,
     pub(crate) gate: Arc<Gate>,
+    pub(crate) load: Arc<Load>,
 }
 
 impl Service<Request<Body>> for Gated {
@@ -94,13 +109,21 @@ impl Service<Request<Body>> for Gated {
         let (tell, fate) = oneshot::channel();
         let asked =
             Asked { method: request.method().clone(), path: request.uri().path().to_owned(), fate: tell };
-        let (mut router, gate) = (self.router.clone(), self.gate.clone());
+        let (mut router, gate, load) = (self.router.clone(), self.gate.clone(), self.load.clone());
         gate.waiting.lock().push_back(asked);
         async move {
             match fate.await.unwrap_or(Fate::Lost) {
                 Fate::Lost => Err("the connection broke".into()),
                 Fate::Error(code) => Ok(refusal(code)),
                 fate => {
+                    let uri = request.uri();
+                    if let Some(answer) = load.answer(uri.path(), uri.query().unwrap_or_default()) {
+                        return if fate == Fate::Pass {
+                            Ok(answer)
+                        } else {
+                            Err("the connection broke".into())
+                        };
+                    }
                     *gate.under_way.lock() += 1;
                     let answer: Result<_, Infallible> = router.call(request).await;
                     let Ok(answer) = answer;

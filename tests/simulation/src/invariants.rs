@@ -1,6 +1,7 @@
 //! What holds in a cluster that has come to rest, whatever it went through.
 
 mod claims;
+mod order;
 mod sets;
 mod work;
 
@@ -36,6 +37,11 @@ impl<'s> All<'s> {
         self.objects.get(&*K::kind(&())).into_iter().flatten().map(|bytes| parsed(bytes)).collect()
     }
 
+    pub(crate) fn values(&self, kind: &str) -> impl Iterator<Item = serde_json::Value> {
+        let bytes = self.objects.get(kind).into_iter().flatten();
+        bytes.filter_map(|bytes| serde_json::from_slice(bytes).ok())
+    }
+
     /// Whether something of that kind and name is there.
     pub(crate) fn has(&self, kind: &str, name: &str) -> bool {
         let heads = self.objects.get(kind).into_iter().flatten().filter_map(|bytes| Head::of(bytes));
@@ -50,7 +56,7 @@ impl<'s> All<'s> {
 }
 
 /// What doesn't hold, in words.
-pub(crate) fn broken(store: &Snapshot) -> Vec<String> {
+pub(crate) fn broken(store: &Snapshot, load: Option<i64>) -> Vec<String> {
     let all = All::of(store);
     let mut wrong = Vec::new();
     owners(&all, &mut wrong);
@@ -58,6 +64,7 @@ pub(crate) fn broken(store: &Snapshot) -> Vec<String> {
     work::check(&all, &mut wrong);
     endpoints(&all, &mut wrong);
     claims::check(&all, &mut wrong);
+    order::check(&all, load, &mut wrong);
     wrong
 }
 

@@ -14,6 +14,7 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::api::storage::v1::{CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kedge_autoscale::Autoscaler;
 use kedge_client::world::Watched;
 use kedge_client::{Revision, World};
 use kedge_engine::Resource;
@@ -90,6 +91,7 @@ pub(crate) fn all() -> Vec<Kind> {
         kind::<ControllerRevision>(true),
         kind::<Job>(true),
         kind::<CronJob>(true),
+        kind::<Autoscaler>(true),
         kind::<Lease>(true),
         kind::<PodDisruptionBudget>(true),
         kind::<PriorityClass>(false),

@@ -10,6 +10,8 @@ mod history;
 mod invariants;
 mod kinds;
 mod kubelets;
+mod load;
+mod mood;
 mod never;
 mod people;
 mod play;

@@ -1,5 +1,7 @@
 //! What users do in a history: they make workloads, change their minds and delete them, and meddle with single pods.
 
+mod order;
+
 use http::Request;
 use http::header::CONTENT_TYPE;
 use kedge_store::Snapshot;
@@ -8,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::chance::Chance;
 use crate::kinds::Head;
-
-const NAMESPACE: &str = "default";
+use crate::load::Load;
+pub(crate) use order::Order;
 
 /// Sends a request as nobody would who had types at hand.
 pub(crate) async fn send(
@@ -51,43 +53,51 @@ const THINGS: [Thing; 10] = [
     thing("CronJob", "batch/v1", "cronjobs", "tick"),
 ];
 
-impl Thing {
-    fn collection(&self) -> String {
-        let root = if self.version.contains('/') { "apis" } else { "api" };
-        format!("/{root}/{}/namespaces/{NAMESPACE}/{}", self.version, self.plural)
-    }
-
-    fn path(&self) -> String {
-        format!("{}/{}", self.collection(), self.name)
-    }
-}
-
 pub(crate) struct People {
     client: Client,
     /// What this history is about.
     things: Vec<Thing>,
     with_volumes: bool,
+    order: Order,
 }
 
 impl People {
-    pub(crate) fn new(client: Client, chance: &mut Chance) -> Self {
+    pub(crate) fn new(client: Client, chance: &mut Chance, order: Order) -> Self {
         let mut things: Vec<Thing> = Vec::new();
         for _ in 0..1 + chance.below(3) {
             things.extend(chance.pick(&THINGS).copied().filter(|thing| !things.contains(thing)));
         }
-        Self { client, things, with_volumes: chance.percent(30) }
+        Self { client, things, with_volumes: chance.percent(30), order }
     }
 
     pub(crate) fn use_volumes(&self) -> bool {
         self.with_volumes && self.things.iter().any(|thing| thing.kind == "StatefulSet")
     }
 
+    fn collection(&self, thing: Thing) -> String {
+        let root = if thing.version.contains('/') { "apis" } else { "api" };
+        format!("/{root}/{}/namespaces/{}/{}", thing.version, self.order.namespace, thing.plural)
+    }
+
+    fn path(&self, thing: Thing) -> String {
+        format!("{}/{}", self.collection(thing), thing.name)
+    }
+
+    fn pods(&self, store: &Snapshot) -> Vec<Head> {
+        let place = format!("/registry/pods/{}/", self.order.namespace);
+        store.range(&place, None).filter_map(|(_, entry)| Head::of(entry.bytes())).collect()
+    }
+
+    pub(crate) fn namespace(&self) -> &'static str {
+        self.order.namespace
+    }
+
     /// Somebody does something; what it was.
-    pub(crate) async fn act(&self, chance: &mut Chance, store: &Snapshot) -> Option<String> {
-        let pods: Vec<Head> = store
-            .range("/registry/pods/default/", None)
-            .filter_map(|(_, entry)| Head::of(entry.bytes()))
-            .collect();
+    pub(crate) async fn act(&self, chance: &mut Chance, store: &Snapshot, load: &Load) -> Option<String> {
+        if let Some(told) = self.set_in_order(chance, store, load).await {
+            return Some(told);
+        }
+        let pods = self.pods(store);
         if chance.percent(20)
             && let Some(pod) = chance.pick(&pods)
         {
@@ -112,13 +122,13 @@ impl People {
     }
 
     fn has(&self, thing: Thing, store: &Snapshot) -> bool {
-        store.get(&format!("/registry/{}/{NAMESPACE}/{}", thing.plural, thing.name)).is_some()
+        store.get(&format!("/registry/{}/{}/{}", thing.plural, self.order.namespace, thing.name)).is_some()
     }
 
     async fn create(&self, chance: &mut Chance, thing: Thing) -> Option<String> {
         let object = wish(chance, thing, self.with_volumes);
         let told = format!("user: create {} {}: {}", thing.kind, thing.name, object["spec"]["replicas"]);
-        let made = send(&self.client, "POST", &thing.collection(), &object).await;
+        let made = send(&self.client, "POST", &self.collection(thing), &object).await;
         Some(outcome(told, made))
     }
 
@@ -130,12 +140,12 @@ impl People {
             ("Deployment", 0) => json!({ "spec": { "paused": chance.percent(50) } }),
             ("DaemonSet", _) | (_, 0..3) => {
                 let image = format!("nginx:{}", 1 + chance.below(3));
-                json!({ "spec": { "template": { "spec": { "containers": [{ "name": "c", "image": image }] } } } })
+                json!({ "spec": { "template": { "spec": { "containers": [container(&image)] } } } })
             }
             _ => json!({ "spec": { "replicas": chance.below(4) } }),
         };
         let told = format!("user: change {} {}: {patch}", thing.kind, thing.name);
-        let done = send(&self.client, "PATCH", &thing.path(), &patch).await;
+        let done = send(&self.client, "PATCH", &self.path(thing), &patch).await;
         Some(outcome(told, done))
     }
 
@@ -144,12 +154,12 @@ impl People {
         let options =
             json!({ "kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation });
         let told = format!("user: delete {} {} ({propagation})", thing.kind, thing.name);
-        let done = send(&self.client, "DELETE", &thing.path(), &options).await;
+        let done = send(&self.client, "DELETE", &self.path(thing), &options).await;
         Some(outcome(told, done))
     }
 
     async fn serve(&self, chance: &mut Chance, thing: Thing) -> Option<String> {
-        let services = format!("/api/v1/namespaces/{NAMESPACE}/services");
+        let services = format!("/api/v1/namespaces/{}/services", self.order.namespace);
         if chance.percent(25) {
             let gone =
                 send(&self.client, "DELETE", &format!("{services}/{}", thing.name), &Value::Null).await;
@@ -164,7 +174,7 @@ impl People {
     }
 
     async fn protect(&self, chance: &mut Chance, thing: Thing) -> Option<String> {
-        let budgets = format!("/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets");
+        let budgets = format!("/apis/policy/v1/namespaces/{}/poddisruptionbudgets", self.order.namespace);
         if chance.percent(25) {
             let gone = send(&self.client, "DELETE", &format!("{budgets}/{}", thing.name), &Value::Null).await;
             return Some(outcome(format!("user: delete PodDisruptionBudget {}", thing.name), gone));
@@ -179,7 +189,7 @@ impl People {
 
     async fn meddle(&self, chance: &mut Chance, pod: &Head) -> Option<String> {
         let name = pod.metadata.name.as_deref().unwrap_or_default();
-        let path = format!("/api/v1/namespaces/{NAMESPACE}/pods/{name}");
+        let path = format!("/api/v1/namespaces/{}/pods/{name}", self.order.namespace);
         if chance.percent(30) {
             let eviction =
                 json!({ "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": name } });
@@ -197,28 +207,28 @@ impl People {
     }
 
     /// What would never come to rest is stopped, and what is in somebody's way goes.
-    pub(crate) async fn calm_down(&self, store: &Snapshot) {
-        for (_, entry) in store.range("/registry/pods/default/", None) {
-            let Some(pod) = Head::of(entry.bytes()) else { continue };
+    pub(crate) async fn calm_down(&self, store: &Snapshot, load: &Load) {
+        self.make_peace(load).await;
+        for pod in self.pods(store) {
             if pod.metadata.labels.is_some_and(|labels| labels.get("app").is_some_and(|app| app == "stray")) {
                 let name = pod.metadata.name.unwrap_or_default();
-                let path = format!("/api/v1/namespaces/{NAMESPACE}/pods/{name}");
+                let path = format!("/api/v1/namespaces/{}/pods/{name}", self.order.namespace);
                 drop(send(&self.client, "DELETE", &path, &Value::Null).await);
             }
         }
         for thing in &self.things {
-            if thing.kind == "CronJob" {
-                drop(
-                    send(&self.client, "PATCH", &thing.path(), &json!({ "spec": { "suspend": true } })).await,
-                );
-            }
-            if thing.kind == "Deployment" {
-                drop(
-                    send(&self.client, "PATCH", &thing.path(), &json!({ "spec": { "paused": false } })).await,
-                );
-            }
+            let still = match thing.kind {
+                "CronJob" => json!({ "spec": { "suspend": true } }),
+                "Deployment" => json!({ "spec": { "paused": false } }),
+                _ => continue,
+            };
+            drop(send(&self.client, "PATCH", &self.path(*thing), &still).await);
         }
     }
+}
+
+fn container(image: &str) -> Value {
+    json!({ "name": "c", "image": image, "resources": { "requests": { "cpu": "100m" } } })
 }
 
 fn outcome(told: String, done: Result<Value, kube::Error>) -> String {
@@ -231,10 +241,9 @@ fn outcome(told: String, done: Result<Value, kube::Error>) -> String {
 fn wish(chance: &mut Chance, thing: Thing, with_volumes: bool) -> Value {
     let labels = json!({ "app": thing.name });
     let image = format!("nginx:{}", 1 + chance.below(3));
-    let container = json!({ "name": "c", "image": image });
     let mut object = json!({
         "apiVersion": thing.version, "kind": thing.kind, "metadata": { "name": thing.name },
-        "spec": { "template": { "metadata": { "labels": labels }, "spec": { "containers": [container] } } },
+        "spec": { "template": { "metadata": { "labels": labels }, "spec": { "containers": [container(&image)] } } },
     });
     let spec = &mut object["spec"];
     match thing.kind {

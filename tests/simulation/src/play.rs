@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use kedge_clock::Clock;
 use kedge_registry::Options;
+use kedge_registry::gate::Gate;
 use kedge_store::Watch;
 use kedge_testkit::{Api, admin};
 use serde_json::{Value, json};
@@ -15,13 +16,15 @@ use crate::gate::Fate;
 use crate::history::{Failure, History};
 use crate::kinds::{self, Kind};
 use crate::kubelets::Kubelets;
+use crate::load::Load;
 use crate::never::Never;
-use crate::people::People;
+use crate::people::{Order, People};
 use crate::{invariants, rest};
 
 /// How many things happen before everything is allowed to go well.
 const STEPS: usize = 120;
 const AT_ONCE: usize = 3;
+const MANY_READS: usize = 8;
 
 pub(crate) struct Play {
     pub(crate) chance: Chance,
@@ -32,6 +35,7 @@ pub(crate) struct Play {
     ghost: Option<Brain>,
     pub(crate) kubelets: Kubelets,
     pub(crate) people: People,
+    pub(crate) load: Arc<Load>,
     pub(crate) history: History,
     kinds: Arc<Vec<Kind>>,
     watch: Watch,
@@ -56,7 +60,7 @@ const EVENTS: [(u32, Event); 9] = [
     (22, Event::Hear),
     (20, Event::Turn),
     (8, Event::Kubelet),
-    (5, Event::User),
+    (6, Event::User),
     (3, Event::Time),
     (1, Event::Node),
     (1, Event::Crash),
@@ -70,21 +74,25 @@ impl Play {
         let mut wrong = rest::come_to_rest(&mut play).await;
         wrong.append(&mut play.never.happened);
         if wrong.is_empty() {
-            wrong = invariants::broken(&play.api.store.snapshot());
+            wrong = invariants::broken(&play.api.store.snapshot(), play.load.now());
         }
         if wrong.is_empty() {
             wrong = rest::one_more_turn(&mut play).await;
         }
-        let (history, left) = (play.history, left(&play.api.store.snapshot()));
+        let left = left(&play.api.store.snapshot(), play.people.namespace());
+        let history = play.history;
         if wrong.is_empty() { Ok(history) } else { Err(Box::new(Failure { seed, history, left, wrong })) }
     }
 
     async fn new(seed: u64) -> Self {
         let mut chance = Chance::new(seed);
         let clock = Clock::manual("2030-01-01T12:00:00Z".parse().expect("a time"));
+        let order = Order::new(&mut chance);
+        let gates = order.mood.iter().map(|mood| mood.clone() as Arc<dyn Gate>).collect();
         let options = Options {
+            gates,
             namespace_worker: false,
-            quota_worker: false,
+            quota_worker: order.rations,
             definition_worker: false,
             event_ttl: None,
             ..Options::default()
@@ -97,10 +105,15 @@ impl Play {
         }
         let kinds = Arc::new(kinds::all());
         let watch = api.store.watch("/registry/", api.store.revision()).expect("the store can be watched");
-        let brain = new_brain(&api, &clock, &kinds);
-        let people = People::new(client, &mut chance);
+        let load = Arc::new(Load::new(api.store.clone(), clock.clone()));
+        let moves = order.moves();
+        let people = People::new(client, &mut chance, order);
         let mut history = History::default();
         history.at(clock.now());
+        if moves {
+            history.note(people.move_in().await);
+        }
+        let brain = new_brain(&api, &load, &clock, &kinds);
         Self {
             chance,
             clock,
@@ -109,6 +122,7 @@ impl Play {
             ghost: None,
             kubelets,
             people,
+            load,
             history,
             kinds,
             watch,
@@ -117,7 +131,7 @@ impl Play {
     }
 
     async fn chaos(&mut self) {
-        if let Some(told) = self.people.act(&mut self.chance, &self.api.store.snapshot()).await {
+        if let Some(told) = self.people.act(&mut self.chance, &self.api.store.snapshot(), &self.load).await {
             self.history.note(told);
         }
         for _ in 0..STEPS {
@@ -160,7 +174,9 @@ impl Play {
                 }
             }
             Event::User => {
-                if let Some(told) = self.people.act(&mut self.chance, &self.api.store.snapshot()).await {
+                if let Some(told) =
+                    self.people.act(&mut self.chance, &self.api.store.snapshot(), &self.load).await
+                {
                     self.history.note(told);
                 }
             }
@@ -197,7 +213,7 @@ impl Play {
         self.history.note("the controllers die and start anew");
         // What the watch still has to tell is in what they read first.
         self.learn();
-        let brain = new_brain(&self.api, &self.clock, &self.kinds);
+        let brain = new_brain(&self.api, &self.load, &self.clock, &self.kinds);
         let dead = std::mem::replace(&mut self.brain, brain);
         self.ghost = (dead.gate.waiting() > 0 && self.chance.percent(50)).then_some(dead);
     }
@@ -259,6 +275,8 @@ impl Play {
             self.history.writes += 1;
         }
         asked.meets(fate);
+        // Who looks at every kind there is would need all the time there is.
+        self.brain.gate.take_reads(MANY_READS).into_iter().for_each(|asked| asked.meets(Fate::Pass));
         self.park().await;
         if dies {
             self.crash();
@@ -304,18 +322,19 @@ fn values<'a>(store: &'a kedge_store::Snapshot, prefix: &'a str) -> impl Iterato
     store.range(prefix, None).filter_map(|(_, entry)| serde_json::from_slice(entry.bytes()).ok())
 }
 
-fn new_brain(api: &Api, clock: &Clock, kinds: &Arc<Vec<Kind>>) -> Brain {
+fn new_brain(api: &Api, load: &Arc<Load>, clock: &Clock, kinds: &Arc<Vec<Kind>>) -> Brain {
     let router = api.router.acting_as(admin("system:kube-controller-manager"));
-    Brain::new(router, clock.clone(), kinds.clone(), &api.store.snapshot())
+    Brain::new(router, load.clone(), clock.clone(), kinds.clone(), &api.store.snapshot())
 }
 
 /// Everything that people would look at, one line each.
-fn left(store: &kedge_store::Snapshot) -> Vec<String> {
+fn left(store: &kedge_store::Snapshot, namespace: &str) -> Vec<String> {
     let matters = |object: &Value| {
         let place = object["metadata"]["namespace"].as_str();
         let name = object["metadata"]["name"].as_str();
-        (place == Some("default") && name != Some("kubernetes") && object["kind"] != "Event")
+        (place == Some(namespace) && name != Some("kubernetes") && object["kind"] != "Event")
             || object["kind"] == "Node"
+            || (object["kind"] == "Namespace" && name == Some(namespace))
     };
     let line = |mut object: Value| {
         let (kind, name) = (object["kind"].take(), object["metadata"]["name"].take());

@@ -15,8 +15,13 @@ const LONG: Duration = Duration::from_secs(3_600);
 pub(crate) async fn come_to_rest(play: &mut Play) -> Vec<String> {
     play.history.note("-- from here on nothing goes wrong --");
     play.lay_ghosts();
-    play.people.calm_down(&play.api.store.snapshot()).await;
     play.kubelets.all_speak();
+    if play.people.is_refused(&play.api.store.snapshot())
+        && let Some(wrong) = endure(play).await
+    {
+        return vec![wrong];
+    }
+    play.people.calm_down(&play.api.store.snapshot(), &play.load).await;
     play.advance(Duration::from_secs(1), true).await;
     let mut turns = 0;
     let mut waited = Duration::ZERO;
@@ -38,6 +43,23 @@ pub(crate) async fn come_to_rest(play: &mut Play) -> Vec<String> {
         hear_all(play).await;
         step *= 2;
     }
+}
+
+/// Whoever is refused something tries again seldom, for as long as it takes.
+async fn endure(play: &mut Play) -> Option<String> {
+    play.history.note("-- what is refused stays refused for a while --");
+    let mut turns = 0;
+    for seconds in [1, 2, 4, 8, 16, 32, 64, 128, 256, 512] {
+        play.advance(Duration::from_secs(seconds), true).await;
+        while turns <= MANY {
+            let (busy, begun) = work(play).await;
+            turns += begun;
+            if !busy {
+                break;
+            }
+        }
+    }
+    (turns > MANY).then(|| format!("whoever is refused something never rests: {turns} turns"))
 }
 
 /// Everybody does what they have to do now; whether that was anything, and how many turns it took.

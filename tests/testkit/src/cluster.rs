@@ -21,6 +21,7 @@ use tokio::task::AbortHandle;
 use crate::api::{Api, admin};
 use crate::hands::Hands;
 use crate::look::Look;
+use crate::measures::{Measures, Metered};
 
 const NOON: &str = "2030-01-01T12:00:00Z";
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -28,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const TICK: Duration = Duration::from_millis(10);
 
 /// Kinds that lie in no namespace.
-const WITHOUT_NAMESPACE: [&str; 11] = [
+const WITHOUT_NAMESPACE: [&str; 13] = [
     "ClusterRole",
     "ClusterRoleBinding",
     "CSIDriver",
@@ -40,6 +41,8 @@ const WITHOUT_NAMESPACE: [&str; 11] = [
     "PriorityClass",
     "RuntimeClass",
     "StorageClass",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
 ];
 
 /// What a cluster is made of.
@@ -55,6 +58,7 @@ pub struct Cluster {
     pub clock: Hands,
     pub client: Client,
     pub api: Api,
+    pub measures: Measures,
     world: World,
     nodes: Arc<Nodes>,
     engine: AbortHandle,
@@ -75,11 +79,16 @@ impl Cluster {
 
     pub async fn of(setup: Setup) -> Self {
         let clock = Clock::manual(NOON.parse().expect("a time"));
-        let api = Api::start(clock.clone(), Options::default()).await;
-        let client = api.client(admin("system:kube-controller-manager"));
+        let options =
+            Options { gates: vec![Arc::new(kedge_admission::Policies::default())], ..Options::default() };
+        let api = Api::start(clock.clone(), options).await;
+        let measures = Measures::new(api.store.clone(), clock.clone());
+        let router = api.router.acting_as(admin("system:kube-controller-manager"));
+        let client = kedge_client::in_process(Metered { router, measures: measures.clone() });
         let world = World::new(client.clone(), clock.clone());
         let engine = Engine::new(world.clone(), client, clock.clone());
-        let mut joins = vec![kedge_controllers::join, kedge_jobs::join, kedge_volumes::join];
+        let mut joins =
+            vec![kedge_controllers::join, kedge_jobs::join, kedge_volumes::join, kedge_autoscale::join];
         if !setup.without_node_lifecycle {
             joins.push(kedge_nodes::join);
         }
@@ -95,7 +104,7 @@ impl Cluster {
         let client = api.client(admin("somebody"));
         let world = World::new(client.clone(), clock.clone());
         let clock = Hands { clock, nodes: nodes.clone(), heartbeat };
-        let cluster = Self { clock, client, api, world, nodes, engine };
+        let cluster = Self { clock, client, api, measures, world, nodes, engine };
         if setup.without_node_lifecycle {
             // New nodes take no pods until somebody has looked at them, which nobody will.
             for name in cluster.nodes.names() {
@@ -170,6 +179,7 @@ impl Cluster {
             ("EndpointSlice", "discovery.k8s.io/v1"),
             ("Job", "batch/v1"),
             ("CronJob", "batch/v1"),
+            ("HorizontalPodAutoscaler", "autoscaling/v2"),
             ("PodDisruptionBudget", "policy/v1"),
             ("StorageClass", "storage.k8s.io/v1"),
             ("PriorityClass", "scheduling.k8s.io/v1"),

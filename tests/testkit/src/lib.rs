@@ -6,9 +6,11 @@ mod api;
 mod cluster;
 mod hands;
 mod look;
+mod measures;
 
 pub use api::{Api, admin};
 pub use cluster::{Cluster, Setup};
 pub use hands::Hands;
 pub use kedge_scripted_nodes::{Machine, Script};
 pub use look::{Look, Pods};
+pub use measures::Measures;

@@ -4,6 +4,8 @@
 //! or else the one on the path. Every test starts a server of its own on a free loopback port.
 
 #[cfg(test)]
+mod alone;
+#[cfg(test)]
 mod apply;
 #[cfg(test)]
 mod changes;

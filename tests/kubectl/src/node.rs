@@ -1,6 +1,7 @@
 //! Real containers on this machine, driven with stock kubectl: one server with its node for all stories, as starting one takes longer
 //! than most of them. Needs root, containerd, runc and a static busybox.
 
+mod autoscale;
 mod exec;
 mod logs;
 mod machine;
@@ -19,7 +20,7 @@ type Story = (&'static str, fn(&Machine));
 #[test]
 fn kubectl_works_on_a_node() {
     let machine = Machine::start();
-    let stories: [Story; 17] = [
+    let stories: [Story; 18] = [
         ("what a pod wrote", logs::of_one_that_ended),
         ("what a pod writes", logs::followed),
         ("what it wrote before it was restarted", logs::before_a_restart),
@@ -36,6 +37,7 @@ fn kubectl_works_on_a_node() {
         ("hosts and paths that lead to Services", records::served),
         ("paths of an Ingress", records::ingress),
         ("how much is used", upkeep::top),
+        ("load that is met with more pods", autoscale::under_load),
         ("leaving a node", upkeep::drained),
     ];
     // Each tells on its own; what they share is only the node.

@@ -76,7 +76,8 @@ impl Machine {
 
     /// Removes what a story made.
     pub(super) fn clear(&self) {
-        let mut command = self.command(["delete", "pods", "--all", "--grace-period=1", "--timeout=30s"]);
+        let mut command =
+            self.command(["delete", "hpa,deployments,pods", "--all", "--grace-period=1", "--timeout=30s"]);
         let _whatever_is_left_ends_with_the_machine = command.output();
     }
 }

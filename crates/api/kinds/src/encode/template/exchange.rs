@@ -13,13 +13,21 @@ pub(in crate::encode) struct Exchange {
     edits: Vec<Edit>,
     /// Values that are not written as they are read, and lengths.
     made: Vec<u8>,
-    /// The last time that was read and what was made of it: neighbours were often made in the same second.
-    moment: Option<(Box<[u8]>, Precision, Box<[u8]>)>,
+    /// The last time that was read: neighbours were often made in the same second.
+    moment: Option<Moment>,
     /// By how much each of the template's lengths changes.
     growth: Vec<usize>,
     /// Those of them that may.
     grown: Vec<usize>,
     length: usize,
+}
+
+/// A time, and what was made of it.
+#[derive(Debug)]
+struct Moment {
+    text: Box<[u8]>,
+    precision: Precision,
+    made: Box<[u8]>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -96,11 +104,11 @@ impl Exchange {
     }
 
     fn moment(&mut self, text: &[u8], precision: Precision) -> Option<()> {
-        if let Some((known, as_read, made)) = &self.moment
-            && **known == *text
-            && *as_read == precision
+        if let Some(last) = &self.moment
+            && *last.text == *text
+            && last.precision == precision
         {
-            self.made.extend_from_slice(made);
+            self.made.extend_from_slice(&last.made);
             return Some(());
         }
         let start = self.made.len();
@@ -109,7 +117,7 @@ impl Exchange {
         put_varint(at.as_second().cast_unsigned(), &mut self.made);
         self.made.push(2 << 3);
         put_varint(i64::from(at.subsec_nanosecond()).cast_unsigned(), &mut self.made);
-        self.moment = Some((text.into(), precision, self.made.get(start..)?.into()));
+        self.moment = Some(Moment { text: text.into(), precision, made: self.made.get(start..)?.into() });
         Some(())
     }
 

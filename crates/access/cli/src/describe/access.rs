@@ -65,7 +65,7 @@ fn rules(rules: &Value) -> Vec<Rule<'_>> {
         for group in list(rule, "apiGroups") {
             for resource in list(rule, "resources") {
                 for name in &names {
-                    let part = Rule { group, resource, resource_name: *name, ..Rule::default() };
+                    let part = Rule { group, resource, resource_name: name, ..Rule::default() };
                     allow(&mut all, part, &verbs);
                 }
             }

@@ -34,6 +34,11 @@ pub(super) async fn meant(session: &Session<'_>, words: &[String]) -> Result<Mea
         return Ok(Meant { pods: vec![object], through: None });
     }
     let Some(labels) = selects(&object) else {
+        if asked.resource.kind == "Service" {
+            return Err(CliError::unmet(format!(
+                "invalid service '{name}': Service is defined without a selector"
+            )));
+        }
         return Err(CliError::unmet(format!(
             "{}/{name} has no pods: name a pod, a service, or what makes pods, such as a deployment",
             asked.resource.told()

@@ -175,6 +175,16 @@ async fn pods(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     };
     let mut measured = measured(session, typed, &path).await?;
     if measured.is_empty() {
+        // Pods that are too young to have been measured are another thing than no pods.
+        let path = if everywhere {
+            "/api/v1/pods".to_owned()
+        } else {
+            format!("/api/v1/namespaces/{namespace}/pods")
+        };
+        let pods = session.read(&with(&path, select::selectors(typed))).await?;
+        if !items(&pods["items"]).is_empty() {
+            return Err(CliError::unmet("metrics not available yet"));
+        }
         match everywhere {
             true => session.screen.warn("No resources found"),
             false => session.screen.warn(&format!("No resources found in {namespace} namespace.")),

@@ -10,11 +10,11 @@ use tokio::sync::oneshot;
 
 use crate::error::CliError;
 
+/// What was left out, and why.
+pub(super) type Unpacked = Result<Vec<String>, CliError>;
+
 /// Takes the archive's bytes; tells what was left out, once all are there.
-pub(super) fn unpack(
-    prefix: String,
-    to: PathBuf,
-) -> (mpsc::Sender<Vec<u8>>, oneshot::Receiver<Result<Vec<String>, CliError>>) {
+pub(super) fn unpack(prefix: String, to: PathBuf) -> (mpsc::Sender<Vec<u8>>, oneshot::Receiver<Unpacked>) {
     let (archive, heard) = mpsc::channel();
     let (tell, told) = oneshot::channel();
     std::thread::spawn(move || {

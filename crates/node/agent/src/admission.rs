@@ -1,6 +1,7 @@
 //! Whether a pod that was bound to this node may run on it, besides having room: what the node is short of, what it is, and
 //! what the pod wants to change in it. Decides and does nothing else. A pod that ran already is never asked.
 
+mod apparmor;
 mod sysctls;
 
 use k8s_openapi::api::core::v1::{Node, Pod, Taint};
@@ -9,6 +10,7 @@ use kedge_children::placement::{is_tolerated, is_wanted, tolerates};
 use crate::memory::Verdict;
 use crate::spec::resources::Qos;
 
+pub(crate) use self::apparmor::is_enabled as has_apparmor;
 pub(crate) use self::sysctls::dotted;
 
 const CRITICAL: i32 = 2_000_000_000;
@@ -21,6 +23,8 @@ pub(crate) struct Ground<'a> {
     pub(crate) pressures: &'a [&'static str],
     /// Names of sysctls, or beginnings that end in a star, that may be set although others can feel it.
     pub(crate) unsafe_sysctls: &'a [String],
+    /// The kernel can confine programs by AppArmor.
+    pub(crate) apparmor: bool,
 }
 
 /// Nothing, or why the pod may not run.
@@ -31,6 +35,10 @@ pub(crate) fn judge(pod: &Pod, ground: &Ground<'_>) -> Result<(), Verdict> {
     }
     if let Some(message) = sysctls::forbidden(pod, ground.unsafe_sysctls) {
         return refused("SysctlForbidden", message);
+    }
+    if !ground.apparmor && apparmor::is_needed(pod) {
+        let message = "Cannot enforce AppArmor: AppArmor is not enabled on the host";
+        return refused("AppArmor", message.to_owned());
     }
     if let Some((reason, message)) = foreign(pod, ground.node) {
         return refused(reason, message);

@@ -11,7 +11,6 @@ use kedge_kinds::Quantity;
 use kedge_usage::{Cpu, Groups, Layout, Limits, Sample, UsageError, Version};
 
 use crate::spec::resources::{self, Machine, Qos};
-use crate::spec::security::{SecurityError, supported};
 use crate::tools::Tools;
 
 const BURSTABLE: &str = "burstable";
@@ -74,6 +73,7 @@ impl Cgroups {
             limits_swap: self.groups.limits_swap(&self.pods()),
             huge_pages: Groups::huge_page_sizes(),
             seccomp: seccomp.to_owned(),
+            apparmor: crate::admission::has_apparmor(),
         }
     }
 
@@ -202,19 +202,14 @@ pub(crate) fn clear(data: &Path) -> Result<(), UsageError> {
 
 /// Everything that a pod's sandbox needs of the kernel before there is one.
 pub(crate) fn prepare(tools: &Tools, pod: &Pod) -> Result<(), PrepareError> {
-    supported(pod)?;
     tools.cgroups.make(pod)?;
     tools.cgroups.weigh(tools.roster.all().iter().map(|seen| &*seen.pod));
     Ok(())
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum PrepareError {
-    #[error(transparent)]
-    Security(#[from] SecurityError),
-    #[error("{0}: {cause}", cause = std::error::Error::source(.0).map(ToString::to_string).unwrap_or_default())]
-    Cgroup(#[from] UsageError),
-}
+#[error("{0}: {cause}", cause = std::error::Error::source(.0).map(ToString::to_string).unwrap_or_default())]
+pub(crate) struct PrepareError(#[from] UsageError);
 
 /// Two that run side by side on one machine, for the same node's name, must not share one.
 fn name(node: &str, data: &Path) -> String {

@@ -40,6 +40,7 @@ mod steps;
 mod tidy;
 mod tools;
 mod usage;
+mod users;
 mod vault;
 mod view;
 mod voice;

@@ -116,7 +116,9 @@ impl Life {
         loop {
             self.told = self.wanted.borrow_and_update().clone();
             self.pod = self.reports.newest(self.told.clone());
-            let seen = observe(&self.tools.runtime, &uid, &self.tools.folders, &mut self.known).await;
+            // There is one of these lives for each pod, and it mostly waits: what is only needed meanwhile is not held.
+            let seen = observe(&self.tools.runtime, &uid, &self.tools.folders, &mut self.known);
+            let seen = Box::pin(seen).await;
             let view = match seen {
                 Ok(view) => view,
                 Err(error) => {
@@ -141,8 +143,8 @@ impl Life {
             if is_last {
                 self.registry.release(&uid);
                 self.tools.cpus.release(&uid);
-                self.clear(&pod).await;
-                if pod.metadata.deletion_timestamp.is_some() && self.leave(&pod).await {
+                Box::pin(self.clear(&pod)).await;
+                if pod.metadata.deletion_timestamp.is_some() && Box::pin(self.leave(&pod)).await {
                     self.registry.forget(&uid);
                     self.tools.roster.forget(&uid);
                     self.tools.tally.forget(&uid);
@@ -155,6 +157,7 @@ impl Life {
             let held = self.begin_all(&view, steps);
             let unfinished = is_last && pod.metadata.deletion_timestamp.is_some();
             let retry = unfinished.then(|| later(self.tools.now(), PAUSE));
+            drop((pod, view));
             self.wait([look_again, again, retry, held].into_iter().flatten().min()).await;
         }
     }
@@ -179,7 +182,9 @@ impl Life {
                     if !self.reports.is_echo(&self.told, &told) {
                         return;
                     }
+                    self.reports.came_back();
                     self.pod = self.reports.newest(told.clone());
+                    self.tools.roster.renew(&self.pod);
                     self.told = told;
                 }
                 () = self.woken.notified() => return,

@@ -137,6 +137,7 @@ fn made(container: &Container, status: ContainerStatus, uid: &str, folders: &Fol
         image_id: status.image_ref,
         hash: container.annotations.get(HASH).cloned().unwrap_or_default(),
         started_at: moment(status.started_at),
+        user: status.user.and_then(|user| user.linux).map(Box::new),
     }
 }
 

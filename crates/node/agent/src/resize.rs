@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, ResourceRequirements};
 
 use crate::admit::Short;
 use crate::memory::{Memory, Pending};
-use crate::plan::is_sidecar;
+use crate::plan::containers;
 use crate::spec::resources::Amounts;
 use crate::view::{Made, View};
 
@@ -58,7 +58,7 @@ pub(crate) fn learn(pod: &Pod, view: &View, memory: &mut Memory) {
         memory.applied_to_all = Some(before.clone());
         memory.granted_to_all = Some(before);
     }
-    for container in resizable(spec) {
+    for container in containers(spec) {
         let name = &container.name;
         let wanted = container.resources.clone().unwrap_or_default();
         if !memory.granted.contains_key(name) {
@@ -86,7 +86,7 @@ pub(crate) fn is_asked_for(pod: &Pod, memory: &Memory) -> bool {
     if RESIZABLE.iter().any(|resource| !is_same(&wanted, &granted, resource)) {
         return true;
     }
-    resizable(spec).any(|container| {
+    containers(spec).any(|container| {
         let granted = memory.granted.get(&container.name).cloned().unwrap_or_default();
         let wanted = container.resources.clone().unwrap_or_default();
         RESIZABLE.iter().any(|resource| !is_same(&wanted, &granted, resource))
@@ -96,7 +96,7 @@ pub(crate) fn is_asked_for(pod: &Pod, memory: &Memory) -> bool {
 /// Grants what the pod asks for.
 pub(crate) fn grant(pod: &Pod, memory: &mut Memory) {
     let Some(spec) = &pod.spec else { return };
-    for container in resizable(spec) {
+    for container in containers(spec) {
         let wanted = container.resources.clone().unwrap_or_default();
         memory.granted.insert(container.name.clone(), wanted);
     }
@@ -135,7 +135,7 @@ pub(crate) fn never(pod: &Pod, message: &str) -> Pending {
 pub(crate) fn is_done(spec: &PodSpec, view: &View, memory: &Memory) -> bool {
     let whole = view.ready_sandbox().is_none() || change_of_all(memory).is_none();
     whole
-        && resizable(spec).all(|container| {
+        && containers(spec).all(|container| {
             let made = view.latest(&container.name).filter(|made| made.is_running());
             made.is_none_or(|made| change(memory, container, made) == Change::None)
         })
@@ -190,11 +190,6 @@ fn said_by(wanted: &ResourceRequirements, told: &ResourceRequirements) -> Resour
         limits: kept(&wanted.limits, &told.limits),
         claims: wanted.claims.clone(),
     }
-}
-
-fn resizable(spec: &PodSpec) -> impl Iterator<Item = &Container> {
-    let sidecars = spec.init_containers.iter().flatten().filter(|container| is_sidecar(container));
-    spec.containers.iter().chain(sidecars)
 }
 
 fn is_same(one: &ResourceRequirements, other: &ResourceRequirements, resource: &str) -> bool {

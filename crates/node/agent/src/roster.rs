@@ -33,6 +33,14 @@ impl Roster {
         self.inner.lock().insert(uid, Seen { pod: pod.clone(), view: view.clone() });
     }
 
+    /// The same pod as it is said to be now.
+    pub(crate) fn renew(&self, pod: &Arc<Pod>) {
+        let uid = pod.metadata.uid.as_deref().unwrap_or_default();
+        if let Some(seen) = self.inner.lock().get_mut(uid) {
+            seen.pod = pod.clone();
+        }
+    }
+
     pub(crate) fn forget(&self, uid: &str) {
         self.inner.lock().remove(uid);
     }

@@ -22,10 +22,13 @@ pub(crate) use self::seen::Seen;
 use crate::hooks::run_hook;
 use crate::plan::{as_container, containers};
 use crate::registry::Registry;
+use crate::sources::WithVolumes;
 use crate::spec::container::{self, Found};
 use crate::spec::env::{self, Place};
+use crate::spec::security::has_own_users;
 use crate::spec::{names, sandbox};
 use crate::tools::{Tools, part};
+use crate::users::{self, Users};
 use crate::view::Sandbox;
 use crate::volumes::{Images, PodVolumes};
 
@@ -64,9 +67,15 @@ impl Work {
         self.pod.metadata.uid.as_deref().unwrap_or_default()
     }
 
+    /// Which of the node's users stand for the pod's, if those are its own.
+    fn users(&self) -> Option<Users> {
+        has_own_users(&self.pod).then(|| users::of(&self.tools.folders, self.uid())).flatten()
+    }
+
     fn sandbox_config(&self, attempt: u32) -> PodSandboxConfig {
         let logs = self.tools.folders.logs(&self.pod).display().to_string();
-        sandbox::config(&self.pod, attempt, logs, self.tools.cgroups.parent(&self.pod), &self.tools.common)
+        let parent = self.tools.cgroups.parent(&self.pod);
+        sandbox::config(&self.pod, attempt, logs, parent, &self.tools.common, self.users())
     }
 
     /// Does something until the pod is to end.
@@ -106,10 +115,10 @@ impl Work {
             self.tools.tell(&self.pod, Severity::Warning, "FailedCreatePodSandBox", message.clone());
             return Err(Failure { reason: "FailedCreatePodSandBox", message });
         }
-        let config = self.sandbox_config(attempt);
-        let made = match self.while_wanted(class::handler(self)).await? {
+        let made = match self.while_wanted(class::way(self)).await? {
             // Never given up half way: a runtime that is left alone with it may forget what it has started.
             Ok(handler) => {
+                let config = self.sandbox_config(attempt);
                 self.tools.runtime.run_sandbox(config, &handler).await.map_err(|error| error.to_string())
             }
             Err(error) => Err(error.to_string()),
@@ -198,17 +207,27 @@ impl Work {
         let shares = pod.spec.as_ref().is_some_and(|spec| spec.host_network == Some(true));
         let pod_ips = if shares { tools.place.node_ips.clone() } else { into.ips.clone() };
         let place = Place { pod_ips, ..tools.place.clone() };
-        let environment =
-            env::environment(pod, container, &place, &*sources).map_err(|error| wrong(&error))?;
         let volumes = self.volumes.ensure(pod).await.map_err(|error| wrong(&error))?;
+        let lookup = WithVolumes { sources: &sources, volumes: &volumes };
+        let environment = env::environment(pod, container, &place, &lookup).map_err(|error| wrong(&error))?;
         let made = mounts::Made { volumes: &volumes, images: &images };
         let mounts = mounts::of(self, container, attempt, made, &environment, &place)
             .map_err(|error| wrong(&error))?;
         let target = self.target(container.name.as_str()).await;
         let machine = tools.machine.clone();
         let cpus = tools.cpus.of(self.uid(), &container.name);
-        let found =
-            Found { image: image.id, user: image.user, environment, mounts, attempt, target, machine, cpus };
+        let users = self.users();
+        let found = Found {
+            image: image.id,
+            user: image.user,
+            environment,
+            mounts,
+            attempt,
+            target,
+            machine,
+            cpus,
+            users,
+        };
         let config = container::config(pod, container, found).map_err(|error| wrong(&error))?;
         let sandbox = self.sandbox_config(into.attempt);
         let guarded = async {

@@ -28,6 +28,7 @@ use crate::roster::Roster;
 use crate::spec::env::Place;
 use crate::spec::resources::Machine;
 use crate::spec::sandbox::Common;
+use crate::users::Ranges;
 use crate::voice::Voice;
 use crate::volumes::Watches;
 
@@ -45,7 +46,7 @@ pub(crate) struct Tools {
     pub(crate) common: Common,
     pub(crate) place: Place,
     /// What the node has to give.
-    pub(crate) allocatable: HashMap<String, Quantity>,
+    pub(crate) allocatable: Arc<HashMap<String, Quantity>>,
     /// Where pods are counted and limited.
     pub(crate) cgroups: Cgroups,
     pub(crate) machine: Arc<Machine>,
@@ -70,6 +71,8 @@ pub(crate) struct Tools {
     pub(crate) mirrors: Mirrors,
     pub(crate) collector: Collector,
     pub(crate) tally: Tally,
+    /// Who has users of his own.
+    pub(crate) ranges: Ranges,
 }
 
 impl Tools {

@@ -1,6 +1,7 @@
 //! What the runtime shows of one pod: its sandboxes and containers, the dead ones included. Says what is, never what should be.
 
 use jiff::Timestamp;
+use kedge_runtime::wire::LinuxContainerUser;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct View {
@@ -31,6 +32,8 @@ pub(crate) struct Made {
     pub(crate) image_id: String,
     pub(crate) hash: String,
     pub(crate) started_at: Option<Timestamp>,
+    /// Who it began as, if the runtime says so.
+    pub(crate) user: Option<Box<LinuxContainerUser>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

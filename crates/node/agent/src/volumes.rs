@@ -49,6 +49,8 @@ pub(crate) struct PodVolumes {
     adopter: parking_lot::Mutex<Option<Task>>,
     /// They were made, or are being taken over from the agent before.
     begun: AtomicBool,
+    /// Nobody wants them any more.
+    given_up: Arc<AtomicBool>,
 }
 
 /// Ends when nobody holds it.
@@ -77,6 +79,7 @@ impl PodVolumes {
             keeper: parking_lot::Mutex::default(),
             adopter: parking_lot::Mutex::default(),
             begun: AtomicBool::new(false),
+            given_up: Arc::default(),
         })
     }
 
@@ -133,6 +136,7 @@ impl PodVolumes {
 
     /// Takes away everything that the pod has.
     pub(crate) async fn release(&self, uid: &str) -> Result<(), ReleaseError> {
+        self.given_up.store(true, Ordering::Relaxed);
         let tasks = [self.adopter.lock().take(), self.keeper.lock().take()];
         for task in tasks.into_iter().flatten() {
             task.end().await;
@@ -198,10 +202,10 @@ impl PodVolumes {
         group: Option<Group>,
     ) -> Result<PathBuf, Cause> {
         let (mounts, uid, name) = (self.tools.mounts.clone(), uid.to_owned(), name.to_owned());
-        let hand = self.hand.clone().lock_owned().await;
+        let (hand, given_up) = (self.hand.clone().lock_owned().await, self.given_up.clone());
         let work = move || {
             let _hand = hand;
-            mounts.prepare(&uid, &name, &volume, group)
+            mounts.prepare_unless(&given_up, &uid, &name, &volume, group)
         };
         let made = tokio::task::spawn_blocking(work).await;
         Ok(made.map_err(|_| Cause::Broken)??)

@@ -29,6 +29,7 @@ fn verdict(pod: &Pod, pressures: &[&'static str]) -> String {
         node: Some(&node),
         pressures,
         unsafe_sysctls: &["kernel.msg*".to_owned(), "net.core.somaxconn".to_owned()],
+        apparmor: false,
     };
     match judge(pod, &ground) {
         Ok(()) => "fine".to_owned(),
@@ -56,6 +57,18 @@ fn a_node_takes_what_is_meant_for_it() {
             "another system",
             with(empty.clone(), "os", json!({"name": "windows"})),
             "PodOSNotSupported: Failed to admit pod as the OS field doesn't match node OS",
+        ),
+        (
+            "confined",
+            taken(
+                json!({"containers": [{"name": "c", "securityContext": {"appArmorProfile": {"type": "RuntimeDefault"}}}]}),
+            ),
+            "AppArmor: Cannot enforce AppArmor: AppArmor is not enabled on the host",
+        ),
+        (
+            "not confined",
+            taken(with(empty.clone(), "securityContext", json!({"appArmorProfile": {"type": "Unconfined"}}))),
+            "fine",
         ),
         (
             "only its own groups",

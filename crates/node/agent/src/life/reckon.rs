@@ -82,7 +82,8 @@ impl Life {
         .collect();
         let node = self.tools.node.borrow().clone();
         let unsafe_sysctls = &self.tools.unsafe_sysctls;
-        judge(&self.pod, &Ground { node: node.as_deref(), pressures: &pressures, unsafe_sysctls })
+        let apparmor = self.tools.machine.apparmor;
+        judge(&self.pod, &Ground { node: node.as_deref(), pressures: &pressures, unsafe_sysctls, apparmor })
     }
 
     /// Each end of a container makes the next start later.
@@ -256,6 +257,11 @@ fn event(reason: &str) -> &'static str {
         "TaintToleration",
         "Evicted",
         "SysctlForbidden",
+        "AppArmor",
+        "NodeShutdown",
+        "PodOSNotSupported",
+        "PodOSSelectorNodeLabelDoesNotMatch",
+        "SupplementalGroupsPolicyNotSupported",
     ];
     known.into_iter().find(|known| *known == reason).unwrap_or("UnexpectedAdmissionError")
 }

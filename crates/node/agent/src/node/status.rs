@@ -17,6 +17,15 @@ use crate::spec::env::Place;
 const MOST_IMAGES: usize = 50;
 const MOST_NAMES: usize = 5;
 
+/// What nodes of this version can do that those of the version before could not, in the order of their names. The scheduler puts
+/// pods that need one of these on nodes that say so, and nowhere else.
+const DECLARED: [&str; 4] = [
+    "ExtendWebSocketsToKubelet",
+    "InPlacePodLevelResourcesVerticalScaling",
+    "InPlacePodVerticalScalingInitContainers",
+    "RestartAllContainersOnContainerExits",
+];
+
 /// What the runtime can, and the images that it has.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inventory {
@@ -58,6 +67,7 @@ pub(super) fn status(
         features: inventory.features.map(|features| NodeFeatures {
             supplemental_groups_policy: Some(features.supplemental_groups_policy),
         }),
+        declared_features: Some(DECLARED.map(str::to_owned).into()),
         ..before
     }
 }
@@ -140,6 +150,10 @@ mod tests {
         assert_ne!(capacity["cpu"].0, "9999");
         assert_eq!(told.allocatable.unwrap()["example.com/dongle"].0, "4");
         assert_eq!(told.phase.as_deref(), Some("kept"));
+        let declared = told.declared_features.unwrap();
+        assert!(
+            declared.is_sorted() && declared.contains(&"RestartAllContainersOnContainerExits".to_owned())
+        );
         assert_eq!(told.daemon_endpoints.unwrap().kubelet_endpoint.unwrap().port, 10250);
         let addresses: Vec<_> =
             told.addresses.unwrap().into_iter().map(|one| format!("{} {}", one.type_, one.address)).collect();

@@ -36,6 +36,7 @@ fn view(ready: bool, containers: &[(&str, u32, State)]) -> View {
         image_id: String::new(),
         hash: hash(&Container { name: (*name).to_owned(), ..Container::default() }),
         started_at: Some(noon()),
+        user: None,
     };
     let sandbox = Sandbox { id: "box".to_owned(), is_ready: ready, ..Sandbox::default() };
     View { sandboxes: vec![sandbox], containers: containers.iter().map(of).collect() }

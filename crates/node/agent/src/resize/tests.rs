@@ -32,6 +32,7 @@ fn runs() -> View {
         image_id: String::new(),
         hash: String::new(),
         started_at: None,
+        user: None,
     };
     View { sandboxes: Vec::new(), containers: vec![made] }
 }
@@ -121,4 +122,22 @@ fn a_pod_as_a_whole_is_granted_and_told_other_amounts() {
     assert!(is_asked_for(&more, &memory));
     grant(&more, &mut memory);
     assert_eq!(change_of_all(&memory), Some(of("3", "2Gi")));
+}
+
+#[test]
+fn what_runs_before_the_others_is_told_as_well() {
+    let pod = |cpu: &str| -> Pod {
+        let first = json!({"name": "a", "resources": resources(cpu, "1Gi")});
+        let spec = json!({"initContainers": [first], "containers": [{"name": "main"}]});
+        serde_json::from_value(json!({"metadata": {"name": "p"}, "spec": spec})).unwrap()
+    };
+    let (before, after) = (pod("1"), pod("2"));
+    let mut known = Memory::default();
+    learn(&before, &runs(), &mut known);
+    assert!(is_asked_for(&after, &known) && !is_asked_for(&before, &known));
+    grant(&after, &mut known);
+    let spec = after.spec.as_ref().unwrap();
+    let first = &spec.init_containers.as_ref().unwrap()[0];
+    assert_eq!(change(&known, first, &runs().containers[0]), Change::To(of("2", "1Gi")));
+    assert!(!is_done(spec, &runs(), &known) && is_done(spec, &View::default(), &known));
 }

@@ -14,6 +14,7 @@ use crate::spec::expand::expand;
 use crate::spec::resources::{self, Machine};
 use crate::spec::sandbox::{POD_NAME, POD_NAMESPACE, POD_UID};
 use crate::spec::security::{self, ImageUser, SecurityError};
+use crate::users::Users;
 
 pub(crate) const CONTAINER_NAME: &str = "io.kubernetes.container.name";
 pub(crate) const HASH: &str = "io.kubernetes.container.hash";
@@ -36,6 +37,8 @@ pub(crate) struct Found {
     pub(crate) machine: Arc<Machine>,
     /// The CPUs that it is bound to, where it is.
     pub(crate) cpus: Option<CpuSet>,
+    /// Which of the node's users stand for the pod's, where those are not the node's.
+    pub(crate) users: Option<Users>,
 }
 
 pub(crate) fn config(
@@ -46,7 +49,7 @@ pub(crate) fn config(
     let meta = &pod.metadata;
     let security = {
         let target = found.target.as_deref();
-        security::of_container(pod, container, &found.user, target, &found.machine.seccomp)?
+        security::of_container(pod, container, &found.user, target, found.users, &found.machine.seccomp)?
     };
     let expanded = |words: Option<&Vec<String>>| -> Vec<String> {
         let known = |name: &str| found.environment.get(name).cloned();
@@ -78,7 +81,7 @@ pub(crate) fn config(
             .iter()
             .map(|(key, value)| KeyValue { key: key.clone(), value: value.clone().into_bytes() })
             .collect(),
-        mounts: found.mounts,
+        mounts: found.mounts.into_iter().map(|mount| as_seen_by(mount, found.users)).collect(),
         labels: owned(labels.into()),
         annotations: owned(annotations.into()),
         log_path: format!("{}/{}.log", container.name, found.attempt),
@@ -94,6 +97,12 @@ pub(crate) fn config(
         }),
         ..ContainerConfig::default()
     })
+}
+
+/// What belongs to root belongs to the pod's root, where that is another.
+fn as_seen_by(mount: Mount, users: Option<Users>) -> Mount {
+    let all: Vec<_> = users.map(Users::mapping).into_iter().collect();
+    Mount { uid_mappings: all.clone(), gid_mappings: all, ..mount }
 }
 
 /// Changes with what makes a container another one: its name and its image. Its resources may change while it runs.

@@ -1,11 +1,16 @@
 //! The environment of a container: listed variables, those of whole ConfigMaps and Secrets, the pod's own facts, and the
 //! services of its namespace.
 
+mod file;
+
 use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{
-    ConfigMap, Container, EnvVarSource, ObjectFieldSelector, Pod, ResourceFieldSelector, Secret, Service,
+    ConfigMap, Container, EnvVarSource, FileKeySelector, ObjectFieldSelector, Pod, ResourceFieldSelector,
+    Secret, Service,
 };
 use kedge_kinds::Quantity;
 
@@ -19,6 +24,8 @@ pub(crate) trait Lookup {
     fn services(&self) -> Vec<&Service>;
     /// What the node has to give, where a container sets no limit.
     fn allocatable(&self, resource: &str) -> Option<Quantity>;
+    /// Where a volume of the pod is on the node.
+    fn volume(&self, name: &str) -> Option<&Path>;
 }
 
 /// Facts about a pod that are known only once it has a place.
@@ -46,6 +53,13 @@ pub(crate) enum EnvError {
     UnknownResource(String),
     #[error("container {0} is not part of the pod")]
     UnknownContainer(String),
+    #[error("cannot find the volume {0:?} referenced by FileKeyRef")]
+    NoVolume(String),
+    /// Its words may be those of a secret.
+    #[error("couldn't parse env file")]
+    NoFile,
+    #[error("environment variable key {key:?} not found in file {path:?}")]
+    NoFileKey { path: String, key: String },
 }
 
 /// Name and value, each name once.
@@ -159,7 +173,33 @@ fn from(
     if let Some(wanted) = &source.resource_field_ref {
         return resource(wanted, pod, Some(container), |name| lookup.allocatable(name)).map(Some);
     }
-    Ok(None)
+    match &source.file_key_ref {
+        Some(wanted) => left_behind(wanted, lookup),
+        None => Ok(None),
+    }
+}
+
+/// What a container of the pod left in a file.
+fn left_behind(wanted: &FileKeySelector, lookup: &dyn Lookup) -> Result<Option<String>, EnvError> {
+    let optional = wanted.optional == Some(true);
+    let volume = lookup.volume(&wanted.volume_name);
+    let volume = volume.ok_or_else(|| EnvError::NoVolume(wanted.volume_name.clone()))?;
+    let text = match file::text(volume, &wanted.path) {
+        Ok(text) => text,
+        Err(error) if optional && error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            tracing::debug!(%error, path = wanted.path, "cannot read a file of variables");
+            return Err(EnvError::NoFile);
+        }
+    };
+    let found = file::value(&text, &wanted.key).map_err(|error| {
+        tracing::debug!(%error, path = wanted.path, "a file of variables is not one");
+        EnvError::NoFile
+    })?;
+    if found.is_none() && !optional {
+        return Err(EnvError::NoFileKey { path: wanted.path.clone(), key: wanted.key.clone() });
+    }
+    Ok(found)
 }
 
 /// A fact of the pod itself.
@@ -227,7 +267,10 @@ pub(crate) fn resource(
         _ => return Err(unknown()),
     };
     let set = amounts.and_then(|amounts| amounts.get(resource)).and_then(|amount| amount.0.parse().ok());
-    let amount: Option<Quantity> = set.or_else(|| allocatable(resource).filter(|_| or_node));
+    // Whoever is not limited himself is limited with all of the pod, or by what the node has.
+    let pods = || spec?.resources.as_ref()?.limits.as_ref()?.get(resource)?.0.parse().ok();
+    let most = || pods().or_else(|| allocatable(resource));
+    let amount: Option<Quantity> = set.or_else(|| or_node.then(most).flatten());
     let divisor = wanted.divisor.as_ref().and_then(|divisor| divisor.0.parse::<Quantity>().ok());
     let in_millis = resource == "cpu";
     let count = |quantity: &Quantity| {

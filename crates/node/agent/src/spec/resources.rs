@@ -87,6 +87,8 @@ pub(crate) struct Machine {
     pub(crate) huge_pages: Vec<String>,
     /// Where seccomp profiles of this node are.
     pub(crate) seccomp: PathBuf,
+    /// The kernel can confine programs by AppArmor.
+    pub(crate) apparmor: bool,
 }
 
 /// What one container may use.

@@ -9,6 +9,7 @@ use kedge_runtime::wire::{
 
 use crate::admission::dotted;
 use crate::spec::{names, security};
+use crate::users::Users;
 
 pub(crate) const POD_NAME: &str = "io.kubernetes.pod.name";
 pub(crate) const POD_NAMESPACE: &str = "io.kubernetes.pod.namespace";
@@ -31,6 +32,7 @@ pub(crate) fn config(
     logs: String,
     cgroup_parent: String,
     common: &Common,
+    users: Option<Users>,
 ) -> PodSandboxConfig {
     let (meta, spec) = (&pod.metadata, pod.spec.as_ref());
     let host_network = spec.is_some_and(|spec| spec.host_network == Some(true));
@@ -61,7 +63,7 @@ pub(crate) fn config(
         annotations: meta.annotations.clone().unwrap_or_default().into_iter().collect(),
         linux: Some(LinuxPodSandboxConfig {
             cgroup_parent,
-            security_context: Some(security::of_sandbox(pod)),
+            security_context: Some(security::of_sandbox(pod, users)),
             sysctls,
             ..LinuxPodSandboxConfig::default()
         }),

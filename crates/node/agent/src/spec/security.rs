@@ -10,6 +10,8 @@ use kedge_runtime::wire::{
     NamespaceOption, ProfileType, SeLinuxOption, SecurityProfile, SupplementalGroupsPolicy,
 };
 
+use crate::users::Users;
+
 /// What an image says about who runs in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ImageUser {
@@ -29,8 +31,6 @@ pub(crate) enum SecurityError {
     UnknownUser { user: String, pod: String, container: String },
     #[error("localhostProfile must be set if seccompProfile type is Localhost.")]
     NoProfile,
-    #[error("can't set `spec.hostUsers: false`, runtime does not support user namespaces")]
-    UserNamespace,
 }
 
 /// What of the kernel's own files a container may not see, and what it may not change.
@@ -50,16 +50,13 @@ const MASKED: [&str; 12] = [
 ];
 const FIXED: [&str; 5] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
 
-/// What would be left out silently is refused: a pod that asks for users of its own must not get the node's.
-pub(crate) fn supported(pod: &Pod) -> Result<(), SecurityError> {
-    match pod.spec.as_ref().and_then(|spec| spec.host_users) {
-        Some(false) => Err(SecurityError::UserNamespace),
-        _ => Ok(()),
-    }
+/// Whether the pod asks for users of its own.
+pub(crate) fn has_own_users(pod: &Pod) -> bool {
+    pod.spec.as_ref().and_then(|spec| spec.host_users) == Some(false)
 }
 
 /// What the pod's containers share and what is the node's.
-pub(crate) fn namespaces(pod: &Pod) -> NamespaceOption {
+pub(crate) fn namespaces(pod: &Pod, users: Option<Users>) -> NamespaceOption {
     let spec = pod.spec.as_ref();
     let is = |flag: Option<bool>| flag == Some(true);
     let node_or = |node: bool, other: NamespaceMode| if node { NamespaceMode::Node } else { other };
@@ -70,11 +67,12 @@ pub(crate) fn namespaces(pod: &Pod) -> NamespaceOption {
         pid: node_or(spec.is_some_and(|spec| is(spec.host_pid)), own).into(),
         ipc: node_or(spec.is_some_and(|spec| is(spec.host_ipc)), NamespaceMode::Pod).into(),
         target_id: String::new(),
+        userns_options: users.map(Users::namespace),
     }
 }
 
 /// The sandbox itself runs nothing of the pod's, so it gets no more than the pod as a whole asks for.
-pub(crate) fn of_sandbox(pod: &Pod) -> LinuxSandboxSecurityContext {
+pub(crate) fn of_sandbox(pod: &Pod, users: Option<Users>) -> LinuxSandboxSecurityContext {
     let spec = pod.spec.as_ref();
     let own = spec.and_then(|spec| spec.security_context.as_ref());
     let all =
@@ -83,7 +81,7 @@ pub(crate) fn of_sandbox(pod: &Pod) -> LinuxSandboxSecurityContext {
         .into_iter()
         .any(|container| context(container).is_some_and(|context| context.privileged == Some(true)));
     LinuxSandboxSecurityContext {
-        namespace_options: Some(namespaces(pod)),
+        namespace_options: Some(namespaces(pod, users)),
         selinux_options: own.and_then(|own| own.se_linux_options.as_ref()).map(selinux),
         run_as_user: own.and_then(|own| own.run_as_user).map(|value| Int64Value { value }),
         // A group without a user is refused, and the sandbox's image has a user.
@@ -105,6 +103,7 @@ pub(crate) fn of_container(
     container: &Container,
     image: &ImageUser,
     target: Option<&str>,
+    users: Option<Users>,
     profiles: &Path,
 ) -> Result<LinuxContainerSecurityContext, SecurityError> {
     let pods = pod.spec.as_ref().and_then(|spec| spec.security_context.as_ref());
@@ -115,7 +114,7 @@ pub(crate) fn of_container(
     if non_root == Some(true) {
         not_root(pod, container, user, image)?;
     }
-    let mut namespaces = namespaces(pod);
+    let mut namespaces = namespaces(pod, users);
     // Where processes are shared, everybody sees the target's already.
     if let Some(target) = target.filter(|_| namespaces.pid() == NamespaceMode::Container) {
         namespaces.pid = NamespaceMode::Target.into();

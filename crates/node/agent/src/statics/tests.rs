@@ -62,6 +62,10 @@ fn what_is_no_pod_says_why() {
         ("kind: Pod\napiVersion: v1\nmetadata: {}\nspec: {containers: [{name: c}]}", "no name"),
         ("kind: Pod\napiVersion: v1\nmetadata: {name: web}", "no spec"),
         ("kind: Pod\napiVersion: v1\nmetadata: {name: web}\nspec: {containers: []}", "no containers"),
+        (
+            "kind: Pod\napiVersion: v1\nmetadata: {name: web}\nspec: {containers: [{name: c, envFrom: [{secretRef: {name: s}}]}]}",
+            "static pods may not reference secrets",
+        ),
     ] {
         let error = pod(text, Path::new("/x"), "n", noon()).unwrap_err().to_string();
         assert!(error.contains(why), "{text}: {error}");

@@ -2,8 +2,9 @@
 
 use k8s_openapi::api::core::v1::{
     Container, ContainerState, ContainerStateRunning, ContainerStateTerminated, ContainerStateWaiting,
-    ContainerStatus, PodSpec, VolumeMountStatus,
+    ContainerStatus, ContainerUser, PodSpec, VolumeMountStatus,
 };
+use kedge_runtime::wire::LinuxContainerUser;
 
 use super::whole_second;
 use crate::memory::Pause;
@@ -85,9 +86,22 @@ fn status(situation: Situation<'_>, spec: &PodSpec, container: &Container, part:
             .and_then(|granted| granted.requests.clone()),
         resources: applied.filter(|_| latest.is_some()).cloned(),
         volume_mounts: mounts(container),
-        user: before.and_then(|before| before.user.clone()),
+        user: latest
+            .and_then(|made| made.user.as_deref())
+            .map(user)
+            .or_else(|| before.and_then(|before| before.user.clone())),
         ..ContainerStatus::default()
     }
+}
+
+fn user(found: &LinuxContainerUser) -> ContainerUser {
+    let groups = found.supplemental_groups.clone();
+    let linux = k8s_openapi::api::core::v1::LinuxContainerUser {
+        uid: found.uid,
+        gid: found.gid,
+        supplemental_groups: Some(groups).filter(|groups| !groups.is_empty()),
+    };
+    ContainerUser { linux: Some(linux) }
 }
 
 /// What was last said of a container.

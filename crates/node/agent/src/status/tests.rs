@@ -21,6 +21,7 @@ fn made(name: &str, attempt: u32, state: State) -> Made {
         image_id: "sha256:1".to_owned(),
         hash: String::new(),
         started_at: Some(noon()),
+        user: None,
     }
 }
 

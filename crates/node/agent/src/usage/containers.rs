@@ -1,6 +1,6 @@
 //! `/metrics/cadvisor`: the well-known `container_*` families, one line for each container and one for each pod as a whole.
 
-use kedge_usage::{CpuUse, Interface, MemoryUse};
+use kedge_usage::{CpuUse, Interface, MemoryUse, Pressures, Stall};
 
 use super::text::{Text, number, seconds};
 use super::{Measured, Use};
@@ -16,6 +16,7 @@ struct Row<'a> {
 type OfCpu = fn(&CpuUse) -> f64;
 type OfMemory = fn(&MemoryUse) -> Option<f64>;
 type OfNetwork = fn(&Interface) -> u64;
+type OfPressure = fn(&Pressures) -> Option<Stall>;
 
 const CPU: [(&str, &str, OfCpu); 5] = [
     ("container_cpu_user_seconds_total", "Cumulative user cpu time consumed in seconds.", |cpu| {
@@ -66,6 +67,39 @@ const MEMORY: [(&str, &str, &str, OfMemory); 9] = [
         "counter",
         "Count of out of memory events observed for the container.",
         |memory| Some(number(memory.killed)),
+    ),
+];
+
+const PRESSURE: [(&str, &str, OfPressure); 6] = [
+    (
+        "container_pressure_cpu_stalled_seconds_total",
+        "Total time duration no tasks in the container could make progress due to CPU congestion.",
+        |found| Some(found.cpu?.full),
+    ),
+    (
+        "container_pressure_cpu_waiting_seconds_total",
+        "Total time duration tasks in the container have waited due to CPU congestion.",
+        |found| Some(found.cpu?.some),
+    ),
+    (
+        "container_pressure_memory_stalled_seconds_total",
+        "Total time duration no tasks in the container could make progress due to memory congestion.",
+        |found| Some(found.memory?.full),
+    ),
+    (
+        "container_pressure_memory_waiting_seconds_total",
+        "Total time duration tasks in the container have waited due to memory congestion.",
+        |found| Some(found.memory?.some),
+    ),
+    (
+        "container_pressure_io_stalled_seconds_total",
+        "Total time duration no tasks in the container could make progress due to IO congestion.",
+        |found| Some(found.io?.full),
+    ),
+    (
+        "container_pressure_io_waiting_seconds_total",
+        "Total time duration tasks in the container have waited due to IO congestion.",
+        |found| Some(found.io?.some),
     ),
 ];
 
@@ -122,6 +156,13 @@ pub(super) fn write(measured: &Measured) -> String {
         for row in &rows {
             let Some(value) = row.used.sample.memory.as_ref().and_then(read) else { continue };
             text.line(name, &row.labels, value, at);
+        }
+    }
+    for (name, help, read) in PRESSURE {
+        text.family(name, "counter", help);
+        for row in &rows {
+            let Some(stall) = read(&row.used.sample.pressures) else { continue };
+            text.line(name, &row.labels, number(stall.total) / 1e6, at);
         }
     }
     let last_seen = super::resource::unix(measured.at);

@@ -151,6 +151,7 @@ impl Meter {
     pub(crate) fn node(&self, at: Timestamp) -> NodeUse {
         let has = memory().unwrap_or_default();
         let mut used = self.used("/", at).unwrap_or_default();
+        used.sample.pressures = kedge_usage::pressures();
         // The top of a tree of version 2 does not count memory.
         if used.sample.memory.is_none() {
             let usage = has.total.saturating_sub(has.free);

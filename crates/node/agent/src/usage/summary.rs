@@ -1,7 +1,7 @@
 //! `/stats/summary`, a `Summary` of `stats/v1alpha1`. What was not measured is left out.
 
 use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
-use kedge_usage::{Disk, Interface, Stored};
+use kedge_usage::{Disk, Interface, Pressure, Stall, Stored};
 use serde_json::{Map, Value, json};
 
 use super::{ContainerUse, Measured, PodUse, Use, VolumeUse};
@@ -14,6 +14,7 @@ pub(super) fn write(measured: &Measured, only_cpu_and_memory: bool) -> Value {
         ("startTime", moment(node.since)),
         ("cpu", cpu(&node.used, at)),
         ("memory", memory(&node.used, at, Some(node.memory))),
+        ("io", io(&node.used, at)),
         ("swap", swap(node.swap, at)),
         ("rlimit", json!({"time": second(at), "maxpid": node.counts.most, "curproc": node.counts.now})),
     ]);
@@ -52,6 +53,7 @@ fn of_pod(pod: &PodUse, measured: &Measured, full: bool) -> Value {
         ("containers", containers.collect()),
         ("cpu", cpu(used, at)),
         ("memory", memory(used, at, None)),
+        ("io", io(used, at)),
         ("process_stats", pod.processes.map_or(Value::Null, |count| json!({"process_count": count}))),
     ]);
     if full {
@@ -78,6 +80,7 @@ fn of_container(container: &ContainerUse, measured: &Measured, full: bool) -> Va
         ("startTime", moment(container.since)),
         ("cpu", cpu(used, at)),
         ("memory", memory(used, at, None)),
+        ("io", io(used, at)),
     ]);
     if full {
         let stored = |disk: &Disk, stored: Option<Stored>| match stored {
@@ -107,7 +110,27 @@ fn cpu(used: &Use, at: Timestamp) -> Value {
         // Nobody else has it; the API tells over which time was measured.
         ("windowNanoSeconds", json!(used.window.map(|window| window.as_nanos().unsigned_abs()))),
         ("usageCoreNanoSeconds", json!(cpu.total)),
+        ("psi", psi(used.sample.pressures.cpu)),
     ]))
+}
+
+/// How long was waited for the disk. Nothing else is told of it.
+fn io(used: &Use, at: Timestamp) -> Value {
+    let waited = used.sample.pressures.io;
+    if waited.is_some() { json!({"time": second(at), "psi": psi(waited)}) } else { Value::Null }
+}
+
+fn psi(pressure: Option<Pressure>) -> Value {
+    let stall = |stall: Stall| {
+        let percent = |share: u32| f64::from(share) / 100.0;
+        json!({
+            "total": stall.total,
+            "avg10": percent(stall.last_10),
+            "avg60": percent(stall.last_60),
+            "avg300": percent(stall.last_300),
+        })
+    };
+    pressure.map_or(Value::Null, |found| json!({"full": stall(found.full), "some": stall(found.some)}))
 }
 
 fn memory(used: &Use, at: Timestamp, capacity: Option<u64>) -> Value {
@@ -121,6 +144,7 @@ fn memory(used: &Use, at: Timestamp, capacity: Option<u64>) -> Value {
         ("rssBytes", json!(memory.rss)),
         ("pageFaults", json!(memory.faults)),
         ("majorPageFaults", json!(memory.major_faults)),
+        ("psi", psi(used.sample.pressures.memory)),
     ]))
 }
 

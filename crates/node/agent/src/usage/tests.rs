@@ -1,5 +1,5 @@
 use jiff::Timestamp;
-use kedge_usage::{CpuUse, MemoryUse, Traffic};
+use kedge_usage::{CpuUse, MemoryUse, Pressure, Pressures, Stall, Traffic};
 use serde_json::json;
 
 use super::*;
@@ -7,8 +7,11 @@ use super::*;
 fn used(total: u64, working_set: u64) -> Use {
     let cpu = Some(CpuUse { total, ..CpuUse::default() });
     let memory = Some(MemoryUse { usage: working_set + 10, working_set, ..MemoryUse::default() });
+    let some = Stall { last_10: 150, total: 2_500_000, ..Stall::default() };
+    let pressures =
+        Pressures { cpu: Some(Pressure { some, full: Stall::default() }), ..Pressures::default() };
     Use {
-        sample: Sample { cpu, memory, threads: Some(3) },
+        sample: Sample { cpu, memory, threads: Some(3), pressures },
         nano_cores: Some(5),
         window: Some(SignedDuration::from_secs(7)),
     }
@@ -69,9 +72,13 @@ fn a_summary_is_what_clients_of_a_kubelet_read() {
         pod["cpu"],
         json!({
             "time": "2030-01-01T12:00:00Z", "usageNanoCores": 5, "usageCoreNanoSeconds": 2_000_000_000_u64,
-            "windowNanoSeconds": 7_000_000_000_u64,
+            "windowNanoSeconds": 7_000_000_000_u64, "psi": {
+                "full": {"total": 0, "avg10": 0.0, "avg60": 0.0, "avg300": 0.0},
+                "some": {"total": 2_500_000, "avg10": 1.5, "avg60": 0.0, "avg300": 0.0},
+            },
         })
     );
+    assert_eq!((pod.get("io"), pod["memory"].get("psi")), (None, None), "what is not counted is not told");
     assert_eq!(pod["containers"][0]["memory"]["workingSetBytes"], 1000);
     assert_eq!(pod["containers"][0]["rootfs"]["usedBytes"], 7);
     assert_eq!(pod["ephemeral-storage"]["usedBytes"], 12);
@@ -101,6 +108,7 @@ fn lines_are_what_prometheus_reads() {
         "container_cpu_usage_seconds_total{container=\"c\",id=\"/k/podu/abc\",image=\"busy\\\"box\",name=\"abc\",namespace=\"n\",pod=\"p\",cpu=\"total\"} 1.5 1893499200250\n",
         "container_network_receive_bytes_total{container=\"\",id=\"/k/podu\",image=\"\",name=\"\",namespace=\"n\",pod=\"p\",interface=\"eth0\"} 11 ",
         "container_spec_cpu_shares{container=\"c\",",
+        "container_pressure_cpu_waiting_seconds_total{container=\"c\",id=\"/k/podu/abc\",image=\"busy\\\"box\",name=\"abc\",namespace=\"n\",pod=\"p\"} 2.5 ",
     ] {
         assert!(all.contains(line), "{line} is not in\n{all}");
     }

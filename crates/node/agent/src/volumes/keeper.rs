@@ -70,8 +70,10 @@ impl Keeper {
         loop {
             let pod = self.wanted.borrow_and_update().clone();
             self.look();
-            let renewed = self.renew(&pod).await;
-            let written = self.write(&pod).await;
+            // There is one of these for each pod, and it mostly waits: what is only needed meanwhile is not held.
+            let renewed = Box::pin(self.renew(&pod)).await;
+            let written = Box::pin(self.write(&pod)).await;
+            drop(pod);
             let again = (!(renewed && written)).then(|| later(self.tools.now(), AGAIN));
             self.wait(again).await;
             self.tools.clock.sleep(BREATH).await;

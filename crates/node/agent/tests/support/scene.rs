@@ -42,9 +42,13 @@ impl Scene {
 
     /// A node that is set up otherwise.
     pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        Self::below(tempfile::tempdir().unwrap(), change).await
+    }
+
+    /// One that has its data in a certain place.
+    pub(crate) async fn below(folder: tempfile::TempDir, change: impl FnOnce(&mut Settings)) -> Self {
         let clock = Clock::system();
         let api = Api::start(clock.clone(), Options::default()).await;
-        let folder = tempfile::tempdir().unwrap();
         let mut settings = Settings {
             addresses: vec!["192.0.2.7".parse().unwrap()],
             // How full the machine's disk is must not decide about a test.

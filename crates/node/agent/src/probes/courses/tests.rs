@@ -29,6 +29,7 @@ fn view(running: bool) -> View {
         image_id: String::new(),
         hash: String::new(),
         started_at: Some(noon()),
+        user: None,
     };
     View {
         sandboxes: vec![Sandbox { id: "box".to_owned(), is_ready: true, ..Sandbox::default() }],

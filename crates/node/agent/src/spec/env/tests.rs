@@ -9,6 +9,7 @@ struct Known {
     maps: HashMap<String, ConfigMap>,
     secrets: HashMap<String, Secret>,
     services: Vec<Service>,
+    volumes: HashMap<String, std::path::PathBuf>,
 }
 
 impl Lookup for Known {
@@ -23,6 +24,9 @@ impl Lookup for Known {
     }
     fn allocatable(&self, resource: &str) -> Option<Quantity> {
         (resource == "cpu").then(|| "4".parse().unwrap())
+    }
+    fn volume(&self, name: &str) -> Option<&Path> {
+        self.volumes.get(name).map(|path| &**path)
     }
 }
 
@@ -48,6 +52,7 @@ fn known() -> Known {
             service("n", "headless", "None"),
             service("other", "far", "10.0.0.8"),
         ],
+        volumes: HashMap::new(),
     }
 }
 
@@ -151,5 +156,49 @@ fn what_is_missing_is_named() {
             Some(told) => assert_eq!(found.unwrap_err().to_string(), told, "{case}"),
             None => assert!(!found.unwrap().contains_key("V"), "{case}"),
         }
+    }
+}
+
+#[test]
+fn what_a_container_left_in_a_file_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("env"), "A='1'\n").unwrap();
+    std::fs::write(folder.path().join("wrong"), "A=1\n").unwrap();
+    let volumes = HashMap::from([("v".to_owned(), folder.path().to_owned())]);
+    let known = Known { volumes, ..Known::default() };
+    let no_file = "couldn't parse env file";
+    for (case, volume, path, key, optional, expected) in [
+        ("there", "v", "env", "A", false, Ok(Some("1"))),
+        ("no key", "v", "env", "B", false, Err("environment variable key \"B\" not found in file \"env\"")),
+        ("no key that matters", "v", "env", "B", true, Ok(None)),
+        ("no file", "v", "none", "A", false, Err(no_file)),
+        ("no file that matters", "v", "none", "A", true, Ok(None)),
+        ("no list of variables", "v", "wrong", "A", true, Err(no_file)),
+        ("no volume", "w", "env", "A", true, Err("cannot find the volume \"w\" referenced by FileKeyRef")),
+    ] {
+        let wanted = FileKeySelector {
+            volume_name: volume.to_owned(),
+            path: path.to_owned(),
+            key: key.to_owned(),
+            optional: Some(optional),
+        };
+        let found = left_behind(&wanted, &known).map_err(|error| error.to_string());
+        assert_eq!(found, expected.map(|v| v.map(str::to_owned)).map_err(str::to_owned), "{case}");
+    }
+}
+
+#[test]
+fn whoever_has_no_limit_has_that_of_his_pod() {
+    let pod = |limits: Value| -> Pod {
+        let spec = json!({"containers": [{"name": "c"}], "resources": {"limits": limits}});
+        serde_json::from_value(json!({"metadata": {"name": "p"}, "spec": spec})).unwrap()
+    };
+    let wanted = ResourceFieldSelector { resource: "limits.cpu".to_owned(), ..Default::default() };
+    for (limits, expected) in [(json!({}), "4"), (json!({"cpu": "2"}), "2"), (json!({"memory": "1Gi"}), "4")]
+    {
+        let pod = pod(limits.clone());
+        let own = &pod.spec.as_ref().unwrap().containers[0];
+        let found = resource(&wanted, &pod, Some(own), |_| "4".parse().ok());
+        assert_eq!(found.unwrap(), expected, "{limits}");
     }
 }

@@ -15,7 +15,14 @@ fn found(
     image: &ImageUser,
 ) -> Result<LinuxContainerSecurityContext, SecurityError> {
     let pod = pod(spec, context);
-    of_container(&pod, &pod.spec.as_ref().unwrap().containers[0], image, None, Path::new("/data/seccomp"))
+    of_container(
+        &pod,
+        &pod.spec.as_ref().unwrap().containers[0],
+        image,
+        None,
+        None,
+        Path::new("/data/seccomp"),
+    )
 }
 
 fn image(uid: Option<i64>, name: &str) -> ImageUser {
@@ -80,6 +87,9 @@ fn what_a_container_may_do_is_told() {
 
     let nameless = found(json!({}), json!({"seccompProfile": {"type": "Localhost"}}), &ImageUser::default());
     assert_eq!(nameless.unwrap_err(), SecurityError::NoProfile);
-    assert_eq!(supported(&pod(json!({"hostUsers": false}), json!({}))), Err(SecurityError::UserNamespace));
-    assert_eq!(supported(&pod(json!({"hostUsers": true}), json!({}))), Ok(()));
+    for (spec, own) in
+        [(json!({"hostUsers": false}), true), (json!({"hostUsers": true}), false), (json!({}), false)]
+    {
+        assert_eq!(has_own_users(&pod(spec.clone(), json!({}))), own, "{spec}");
+    }
 }

@@ -1,0 +1,138 @@
+//! Which of the node's users stand for those of pods that have users of their own: a range for each pod, nobody else's for as long as
+//! something of the pod is here. Kept in the pod's folder and nowhere else, so that the next agent knows it and it goes with the pod.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use kedge_runtime::wire::{IdMapping, NamespaceMode, RuntimeHandler, UserNamespace};
+use parking_lot::Mutex;
+
+use crate::folders::Folders;
+
+const FILE: &str = "users";
+/// As many as programs expect. The first range is the node's own.
+const LENGTH: u32 = 1 << 16;
+const RANGES: u32 = u32::MAX / LENGTH;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UsersError {
+    #[error("can't set `spec.hostUsers: false`, runtime does not support user namespaces")]
+    Runtime,
+    #[error("can't set `spec.hostUsers: false`, RuntimeClass handler {0:?} does not support user namespaces")]
+    Handler(String),
+    #[error("create user namespace: all of the node's users are taken")]
+    Taken,
+    #[error("create user namespace: cannot keep {}: {source}", path.display())]
+    Record { path: PathBuf, source: io::Error },
+}
+
+/// The users of one pod: its first one is this one of the node's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Users {
+    first: u32,
+}
+
+impl Users {
+    pub(crate) fn mapping(self) -> IdMapping {
+        IdMapping { host_id: self.first, container_id: 0, length: LENGTH }
+    }
+
+    pub(crate) fn namespace(self) -> UserNamespace {
+        let all = vec![self.mapping()];
+        UserNamespace { mode: NamespaceMode::Pod.into(), uids: all.clone(), gids: all }
+    }
+}
+
+/// Whether the runtime can do it, the way that the pod is to be run.
+pub(crate) fn supported(handlers: &[RuntimeHandler], handler: &str) -> Result<(), UsersError> {
+    let found = handlers.iter().find(|one| one.name == handler).and_then(|one| one.features);
+    match found.is_some_and(|features| features.user_namespaces) {
+        true => Ok(()),
+        false if handler.is_empty() => Err(UsersError::Runtime),
+        false => Err(UsersError::Handler(handler.to_owned())),
+    }
+}
+
+/// Gives out ranges.
+#[derive(Default)]
+pub(crate) struct Ranges {
+    /// Held by whoever looks for a free one.
+    hand: Mutex<()>,
+}
+
+impl Ranges {
+    /// The range that a pod has, or a free one that is its own from now on.
+    pub(crate) fn give(&self, folders: &Folders, uid: &str) -> Result<Users, UsersError> {
+        let _hand = self.hand.lock();
+        if let Some(users) = of(folders, uid) {
+            return Ok(users);
+        }
+        let taken: BTreeSet<u32> =
+            folders.uids().iter().filter_map(|uid| of(folders, uid)).map(|users| users.first).collect();
+        let free = (1..RANGES).map(|number| number * LENGTH).find(|first| !taken.contains(first));
+        let first = free.ok_or(UsersError::Taken)?;
+        let path = folders.pod(uid).join(FILE);
+        let kept = fs::create_dir_all(folders.pod(uid)).and_then(|()| fs::write(&path, first.to_string()));
+        kept.map_err(|source| UsersError::Record { path, source })?;
+        Ok(Users { first })
+    }
+}
+
+/// The range that a pod has.
+pub(crate) fn of(folders: &Folders, uid: &str) -> Option<Users> {
+    let first: u32 = fs::read_to_string(folders.pod(uid).join(FILE)).ok()?.parse().ok()?;
+    (first >= LENGTH && first.is_multiple_of(LENGTH)).then_some(Users { first })
+}
+
+#[cfg(test)]
+mod tests {
+    use kedge_runtime::wire::RuntimeHandlerFeatures;
+
+    use super::*;
+
+    #[test]
+    fn each_pod_has_users_of_its_own_for_as_long_as_it_is_here() {
+        let data = tempfile::tempdir().unwrap();
+        let folders = Folders::below(data.path());
+        let ranges = Ranges::default();
+        let first = |uid: &str| ranges.give(&folders, uid).unwrap().mapping().host_id;
+        assert_eq!((first("a"), first("b"), first("a")), (65536, 131_072, 65536));
+        assert_eq!(of(&folders, "c"), None);
+        let again = Ranges::default().give(&folders, "b").unwrap();
+        assert_eq!(again.mapping(), IdMapping { host_id: 131_072, container_id: 0, length: 65536 });
+        folders.remove("a");
+        assert_eq!(first("c"), 65536, "what nobody has any more is given again");
+        // Root of the node is nobody's.
+        fs::write(folders.pod("b").join(FILE), "0").unwrap();
+        assert_eq!(of(&folders, "b"), None);
+    }
+
+    #[test]
+    fn only_a_runtime_that_says_so_can_do_it() {
+        let handler = |name: &str, user_namespaces| RuntimeHandler {
+            name: name.to_owned(),
+            features: Some(RuntimeHandlerFeatures { user_namespaces, ..RuntimeHandlerFeatures::default() }),
+        };
+        let both = [handler("", true), handler("small", false)];
+        for (case, handlers, wanted, told) in [
+            ("an older one says nothing", &[][..], "", "runtime does not support user namespaces"),
+            ("it can", &both, "", ""),
+            (
+                "the other way of running pods cannot",
+                &both,
+                "small",
+                "RuntimeClass handler \"small\" does not support user namespaces",
+            ),
+        ] {
+            let found = supported(handlers, wanted).err().map(|error| error.to_string()).unwrap_or_default();
+            let whole = if told.is_empty() {
+                String::new()
+            } else {
+                format!("can't set `spec.hostUsers: false`, {told}")
+            };
+            assert_eq!(found, whole, "{case}");
+        }
+    }
+}

@@ -59,6 +59,8 @@ enum Command {
     Control(control::ControlArgs),
     /// Play nodes: register them, send heartbeats, let pods run and end; until ctrl-c
     Nodes(nodes::NodesArgs),
+    /// The suite's figures of a node, of any Kubernetes that runs already: a stock kubelet's as well as ours
+    Node(suite::node::NodeArgs),
     /// How soon pods run and are gone, one after the other, on a real node
     Pods(pods::PodsArgs),
     /// What two pods of a node carry beside a bare bridge, and how long connecting one takes; needs root
@@ -174,6 +176,7 @@ async fn run(command: Command) -> Result<(), BenchError> {
         }
         Command::Control(args) => control::run(&args).await?,
         Command::Nodes(args) => nodes::play(&args).await?,
+        Command::Node(args) => suite::node::run(&args).await?,
         Command::Pods(args) => pods::run(&args).await?,
         Command::Podnet { kedge, quick } => suite::podnet(&kedge, quick).await?,
         Command::Dns { quick } => suite::dns(quick).await?,

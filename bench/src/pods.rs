@@ -40,10 +40,7 @@ pub(crate) async fn run(args: &PodsArgs) -> Result<(), BenchError> {
     let target = Target::load(&args.kubeconfig)?;
     let node = match &args.node {
         Some(node) => node.clone(),
-        None => {
-            let nodes = Connection::open(&target).await?.json("/api/v1/nodes").await?;
-            nodes["items"][0]["metadata"]["name"].as_str().unwrap_or_default().to_owned()
-        }
+        None => first_node(&target).await?,
     };
     let pods = Pods { target, node, image: args.image.clone() };
     pods.prepare().await?;
@@ -58,6 +55,12 @@ pub(crate) async fn run(args: &PodsArgs) -> Result<(), BenchError> {
         report::line(&Seen::new(took, all).line(measure, 1));
     }
     Ok(())
+}
+
+pub(crate) async fn first_node(target: &Target) -> Result<String, BenchError> {
+    let nodes = Connection::open(target).await?.json("/api/v1/nodes").await?;
+    let name = nodes["items"][0]["metadata"]["name"].as_str();
+    name.map(str::to_owned).ok_or_else(|| late("a node"))
 }
 
 pub(crate) struct Pods {

@@ -7,7 +7,7 @@ mod definitions;
 mod dns;
 mod gateway;
 mod growth;
-mod node;
+pub(crate) mod node;
 mod podnet;
 pub(crate) mod policy;
 pub(crate) mod proxy;
@@ -279,6 +279,11 @@ impl Table {
     fn row(&mut self, what: &str, seen: f64, unit: &str, sign: &str, limit: f64, good: bool) {
         let mark = if good { "met  " } else { "MISSED" };
         self.0.push(format!("{mark:<6} {what:<52} {seen:>10.2} {unit:<12} wanted {sign} {limit}"));
+    }
+
+    /// What nobody wants to be anything in particular.
+    fn seen(&mut self, what: &str, seen: f64, unit: &str) {
+        self.0.push(format!("{:<6} {what:<52} {seen:>10.2} {unit:<12}", "seen"));
     }
 
     fn print(&self) {

@@ -1,5 +1,6 @@
 //! A server of our own, and kubectl pointed at it. Waits are bounded and say what was still untrue.
 
+use std::cell::Cell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -18,6 +19,8 @@ pub(crate) struct Cluster {
     dir: TempDir,
     server: Child,
     flags: Vec<String>,
+    /// Our own command line stands in for kubectl.
+    own: Cell<bool>,
 }
 
 impl Cluster {
@@ -29,7 +32,7 @@ impl Cluster {
         let dir = TempDir::new().unwrap();
         let flags = flags.iter().map(|flag| (*flag).to_owned()).collect::<Vec<_>>();
         let server = serve(dir.path(), &flags);
-        let cluster = Self { dir, server, flags };
+        let cluster = Self { dir, server, flags, own: Cell::new(false) };
         cluster.until_ready();
         cluster.kubectl(["create", "namespace", "walk"]);
         cluster
@@ -83,9 +86,35 @@ impl Cluster {
         path.to_string_lossy().into_owned()
     }
 
+    /// From now on our own command line is meant where kubectl is, or kubectl again.
+    pub(crate) fn speak_own(&self, own: bool) {
+        self.own.set(own);
+    }
+
     /// kubectl in the namespace `walk`.
     pub(crate) fn command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
-        let mut command = Command::new(std::env::var_os("KUBECTL").unwrap_or_else(|| "kubectl".into()));
+        if self.own.get() {
+            return self.own_command(arguments);
+        }
+        self.aimed(Command::new(std::env::var_os("KUBECTL").unwrap_or_else(|| "kubectl".into())), arguments)
+    }
+
+    /// Our own command line in kubectl's place.
+    pub(crate) fn own_command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = Command::new(binary());
+        command.arg("kubectl");
+        self.aimed(command, arguments)
+    }
+
+    /// What our own command line prints when it succeeds.
+    pub(crate) fn own<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> String {
+        let mut command = self.own_command(arguments);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{command:?}\n{}\n{}", text(&output.stdout), error(&output));
+        text(&output.stdout)
+    }
+
+    fn aimed<'a>(&self, mut command: Command, arguments: impl IntoIterator<Item = &'a str>) -> Command {
         command
             .env("KUBECONFIG", self.kubeconfig())
             .env("HOME", self.dir.path())

@@ -18,6 +18,8 @@ mod create;
 #[cfg(test)]
 mod custom;
 #[cfg(test)]
+mod describe;
+#[cfg(test)]
 mod explain;
 #[cfg(test)]
 mod kinds;

@@ -40,11 +40,27 @@ fn kubectl_works_on_a_node() {
         ("load that is met with more pods", autoscale::under_load),
         ("leaving a node", upkeep::drained),
     ];
+    // Told again with our own command line in kubectl's place.
+    let again: [Story; 10] = [
+        ("ours: what a pod wrote", logs::of_one_that_ended),
+        ("ours: what a pod writes", logs::followed),
+        ("ours: what it wrote before it was restarted", logs::before_a_restart),
+        ("ours: several containers", logs::of_several_containers),
+        ("ours: commands in a container", exec::commands),
+        ("ours: a terminal", exec::on_a_terminal),
+        ("ours: attached to a container", exec::attached),
+        ("ours: files in and out", exec::copied),
+        ("ours: a port of a pod", ports::forwarded),
+        ("ours: how much is used", upkeep::top),
+    ];
     // Each tells on its own; what they share is only the node.
-    let failed: Vec<&str> = stories
+    let failed: Vec<&str> = again
         .into_iter()
+        .chain(stories)
         .filter(|(name, story)| {
+            machine.speak_own(name.starts_with("ours: "));
             let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| story(&machine)));
+            machine.speak_own(false);
             machine.clear();
             eprintln!("{name}: {}", if told.is_ok() { "ok" } else { "FAILED" });
             told.is_err()

@@ -1,6 +1,7 @@
 //! Runs the node of this machine, beside a server or far from one. It uses the API as any node does, beside a server only without a
 //! socket.
 
+use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -53,6 +54,8 @@ pub(crate) struct Role {
     pub(crate) machine: Machine,
     /// Where carrying Services is counted.
     pub(crate) carried: kedge_proxy::Figures,
+    /// Where it is told which ports of this machine pods have.
+    pub(crate) taken: watch::Sender<BTreeSet<u16>>,
     pub(crate) clock: Clock,
 }
 
@@ -95,6 +98,7 @@ pub(crate) fn beside(
         key: None,
         machine,
         carried: kedge_proxy::Figures::default(),
+        taken: watch::Sender::default(),
         clock,
     }
 }
@@ -105,8 +109,20 @@ pub(crate) fn absolute(path: &Path) -> PathBuf {
 
 /// Runs it until the task is ended, or the node is no longer wanted. A machine that cannot run containers is a server all the same.
 pub(crate) async fn run(role: Role) -> Ended {
-    let Role { name, data, client, settings, cluster, server, certificate, key, machine, carried, clock } =
-        role;
+    let Role {
+        name,
+        data,
+        client,
+        settings,
+        cluster,
+        server,
+        certificate,
+        key,
+        machine,
+        carried,
+        taken,
+        clock,
+    } = role;
     let usual = kedge_agent::Settings::new(name, &data);
     let members = watch::Sender::new(None);
     let networking = networking(&settings, &cluster, &data, members.subscribe());
@@ -148,6 +164,7 @@ pub(crate) async fn run(role: Role) -> Ended {
         arrivals,
         members,
         carried,
+        taken,
     };
     // Each by itself: together they would be more than the stack of a thread holds in an unoptimised build.
     let mut traffic = Box::pin(traffic::run(&ground, &settings, server.as_ref()));

@@ -11,7 +11,6 @@ use kedge_admission::{Policies, Webhooks, keep_checked};
 use kedge_clock::Clock;
 use kedge_http::{Audit, AuditError, AuditLog, Router, ServeError, StartError, Tls};
 use kedge_kinds::Status;
-use kedge_network::Range;
 use kedge_pki::PkiError;
 use kedge_reach::Reach;
 use kedge_registry::gate::Gate;
@@ -30,7 +29,9 @@ use crate::pki::{Admin, Pki};
 use crate::ranges::RangesError;
 use crate::settings::{Settings, StoreChoice};
 use crate::shutdown::Machine;
-use crate::{agent, control, door, figures, gateway, limits, notify, ranges, secrets, shutdown, tidy, token};
+use crate::{
+    agent, control, door, figures, gateway, limits, notify, peers, ranges, secrets, shutdown, tidy, token,
+};
 
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 6443);
 /// How long others that share the store may take to hear that this server goes.
@@ -125,7 +126,7 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     let server = format!("https://{}", SocketAddr::new(reachable(listen.ip()), listen.port()));
     let kubeconfigs =
         [Some(data.join("kubeconfig")), settings.write_kubeconfig.clone()].into_iter().flatten().collect();
-    let admin = Admin { server: server.clone(), files: kubeconfigs };
+    let admin = Admin::new(server.clone(), kubeconfigs);
 
     admin.write(&pki)?;
     tracing::info!("kedge is ready at {server}; kubeconfig: {}", admin.shown());
@@ -139,9 +140,10 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     let hatch = tokio::spawn(hatch.serve());
     notify::ready();
     tokio::spawn(tidy::after_bursts(clock.clone()));
+    let me = store.is_shared().then(control::me);
     let control = controls.then(|| {
         let upkeep = router.clone().upkeep(pki.authority.clone());
-        let control = control::run(router.clone(), clock.clone(), parts, store.is_shared().then(control::me));
+        let control = control::run(router.clone(), clock.clone(), parts, me.clone());
         let welcome = token::welcome(
             router.clone(),
             cluster.clone(),
@@ -153,11 +155,12 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
             tokio::join!(upkeep, control, welcome);
         })
     });
+    let taken = watch::Sender::default();
     let node = (settings.no_agent != Some(true)).then(|| {
         let settings = settings.clone();
         let own =
             agent::beside(router.clone(), settings, cluster.clone(), &pki.authority, machine, clock.clone());
-        let own = agent::Role { carried, ..own };
+        let own = agent::Role { carried, taken: taken.clone(), ..own };
         tokio::spawn(async move {
             agent::run(own).await;
         })
@@ -169,10 +172,20 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
         authority: pki.authority.clone(),
         pki: data.join("pki"),
         me: store.is_shared().then(control::me),
+        taken: taken.subscribe(),
         clock: clock.clone(),
     }));
-    let renewals = tokio::spawn(async move { pki.keep_fresh(&admin).await });
-    serve_until(listener, tls, router, &mut stop).await;
+    let peers = store.is_shared().then(|| control::acting_as(&router, "system:kedge"));
+    let at = clock.clone();
+    let renewals = tokio::spawn(async move {
+        let peers = async {
+            if let Some(client) = &peers {
+                peers::follow(client, &admin, &pki, &at).await;
+            }
+        };
+        tokio::join!(pki.keep_fresh(&admin), peers);
+    });
+    serve_until(listener, tls, router.clone(), &mut stop).await;
     notify::stopping();
     hatch.abort();
     control.into_iter().chain(policies).chain(node).chain([gateway]).for_each(|task| task.abort());
@@ -182,7 +195,8 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     }
     if let Some(announced) = announced {
         // Others are told that this one goes; a store that does not answer is not waited for.
-        let _told = tokio::time::timeout(FAREWELL, announced).await;
+        let resigned = control::resign(&router, &clock, me);
+        let _told = tokio::time::timeout(FAREWELL, async { tokio::join!(announced, resigned) }).await;
     }
     store.close().await;
     if let Some(audit) = audit {
@@ -255,10 +269,7 @@ fn own_ports(settings: &Settings, listen: SocketAddr) -> BTreeSet<u16> {
 
 /// Where nodes get their pods' addresses from.
 fn ranges(cluster: &Cluster) -> kedge_nodes::Ranges {
-    let all = |ranges: &[Range]| {
-        ranges.iter().map(|range| kedge_nodes::Range { address: range.first(), bits: range.bits() }).collect()
-    };
-    kedge_nodes::Ranges { pods: all(&cluster.pods), services: all(&cluster.services) }
+    kedge_nodes::Ranges { pods: cluster.pods.clone(), services: cluster.services.clone() }
 }
 
 /// Admission from outside the registry, in the order in which it is asked.

@@ -1,6 +1,7 @@
 //! The gateway of this server, and what it says about the objects that it serves. It runs beside the API, whether or not this machine
 //! is a node.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use kedge_gateway::Own;
 use kedge_http::Router;
 use kedge_pki::{Authority, Leaf, Names, PkiError, Purpose, Serving};
 use kedge_registry::User;
+use tokio::sync::watch;
 
 use crate::settings::Settings;
 use crate::{bundled, control};
@@ -30,6 +32,8 @@ pub(crate) struct Door {
     pub(crate) addresses: Vec<IpAddr>,
     /// Of servers that share a store, the one of this name writes what is said about objects while it leads.
     pub(crate) me: Option<String>,
+    /// Ports of this machine that pods have.
+    pub(crate) taken: watch::Receiver<BTreeSet<u16>>,
     pub(crate) clock: Clock,
 }
 
@@ -59,6 +63,7 @@ pub(crate) async fn run(door: Door) {
                 let settings = kedge_gateway::Settings {
                     http: Some(door.settings.gateway_http.unwrap_or(HTTP)),
                     https: Some(door.settings.gateway_https.unwrap_or(HTTPS)),
+                    taken: Some(door.taken.clone()),
                     ..kedge_gateway::Settings::new(certificate.clone())
                 };
                 let own = Own {

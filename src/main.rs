@@ -1,6 +1,7 @@
 //! The one binary: picks a role and leaves it to that role. Knows no crate from the inside; `assemble` does.
 
 mod agent;
+mod aside;
 mod ask;
 mod assemble;
 mod backup;
@@ -30,6 +31,7 @@ mod network;
 mod notify;
 mod operate;
 mod pages;
+mod peers;
 mod pki;
 mod policy;
 mod ranges;

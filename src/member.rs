@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use kedge_clock::Clock;
 use kedge_pki::{PkiError, Shown};
+use tokio::sync::watch;
 
 use crate::agent::{self, CleanupError, Ended, Role, absolute};
 use crate::door::{Asked, NodeCertificate};
@@ -119,6 +120,7 @@ async fn start(
         key: Some(member.key()?),
         machine,
         carried: kedge_proxy::Figures::default(),
+        taken: watch::Sender::default(),
         clock: clock.clone(),
     };
     Ok((member, role))

@@ -1,6 +1,7 @@
 //! What carries traffic on this node, beside its pods: each part watches the same few facts of the cluster and does its own work.
 //! What they told the kernel stays when they end.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use kedge_client::{Client, World};
@@ -12,7 +13,7 @@ use tokio::sync::watch;
 
 use crate::cluster::Cluster;
 use crate::settings::{NodeSettings, Settings};
-use crate::{hosts, names, policy, services, ways};
+use crate::{aside, hosts, names, policy, services, ways};
 
 /// What all parts stand on.
 pub(crate) struct Ground {
@@ -30,6 +31,8 @@ pub(crate) struct Ground {
     pub(crate) members: watch::Sender<Option<Vec<Member>>>,
     /// Where carrying Services is counted.
     pub(crate) carried: kedge_proxy::Figures,
+    /// Where it is told which ports of this machine pods have.
+    pub(crate) taken: watch::Sender<BTreeSet<u16>>,
 }
 
 impl Ground {
@@ -65,6 +68,7 @@ pub(crate) async fn run(ground: &Ground, settings: &NodeSettings, server: Option
         names,
         records,
         ways::tell(&world, &ground.members),
+        aside::tell(&world, &ground.node, &ground.taken),
         std::future::pending::<()>()
     );
 }

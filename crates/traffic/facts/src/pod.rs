@@ -86,6 +86,12 @@ impl Pod {
         &self.status.pod_ips
     }
 
+    /// Those that its containers listen to by TCP, as far as they say so.
+    pub fn tcp_ports(&self) -> impl Iterator<Item = u16> {
+        let ports = self.spec.containers.iter().flat_map(|container| &container.ports);
+        ports.filter(|port| port.protocol == Protocol::Tcp).map(|port| port.container_port)
+    }
+
     /// The port that one of its containers gives this name.
     pub fn port(&self, name: &str, protocol: Protocol) -> Option<u16> {
         // Of those that go first, only the ones that stay are reached.

@@ -1,6 +1,7 @@
 //! Where clients come in: the ports, and the workers among which connections are shared out. A worker is one thread with its own
 //! connections to the endpoints; workers share nothing but the table of routes.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use hyper_util::server::conn::auto;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use rustls::server::ResolvesServerCert;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
 use crate::certificates::{Chooser, provider};
@@ -26,6 +27,8 @@ use crate::upstream::Pool;
 const BACKLOG: i32 = 1024;
 /// What waits at endpoints for so long without a request is closed.
 const SWEEP: Duration = Duration::from_secs(20);
+/// How soon a port is tried again that somebody else had.
+const AGAIN: Duration = Duration::from_millis(500);
 const LONGEST_HEAD: usize = 64 * 1024;
 /// What one client of HTTP/2 may keep us holding: so many answers, so much of each.
 const STREAMS: u32 = 128;
@@ -37,6 +40,8 @@ pub struct Settings {
     pub https: Option<SocketAddr>,
     /// Shown where no Ingress has a certificate.
     pub certificate: Arc<dyn ResolvesServerCert>,
+    /// Ports that others of this machine have at the moment: there it is stepped aside.
+    pub taken: Option<watch::Receiver<BTreeSet<u16>>>,
     pub workers: usize,
     pub most_connections: usize,
     /// How long a client may take for the head of its next request.
@@ -51,6 +56,7 @@ impl Settings {
             http: None,
             https: None,
             certificate,
+            taken: None,
             workers: std::thread::available_parallelism().map_or(1, usize::from),
             most_connections: 16 * 1024,
             head_time: Duration::from_secs(60),
@@ -132,7 +138,9 @@ impl Front {
         let workers: Vec<Worker> = started.collect::<Result<_, _>>()?;
         let workers: Arc<[Worker]> = workers.into();
         let room = Arc::new(Semaphore::new(self.settings.most_connections));
-        let accepting = self.doors.into_iter().map(|door| accept(door, workers.clone(), room.clone()));
+        let taken = self.settings.taken.unwrap_or_else(|| watch::Sender::default().subscribe());
+        let accepting =
+            self.doors.into_iter().map(|door| accept(door, workers.clone(), room.clone(), taken.clone()));
         futures::future::join_all(accepting).await;
         Ok(())
     }
@@ -171,10 +179,43 @@ fn listen(at: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::from_std(std::net::TcpListener::from(socket))
 }
 
-async fn accept(door: Door, workers: Arc<[Worker]>, room: Arc<Semaphore>) {
+/// Waits until nobody has the port any more.
+async fn again(at: SocketAddr, taken: &mut watch::Receiver<BTreeSet<u16>>) -> TcpListener {
     loop {
+        // Nobody who could tell is left: whether it can be had shows.
+        drop(taken.wait_for(|taken| !taken.contains(&at.port())).await);
+        match listen(at) {
+            Ok(listener) => return listener,
+            // What had it takes a moment to end.
+            Err(_) => tokio::time::sleep(AGAIN).await,
+        }
+    }
+}
+
+async fn accept(
+    door: Door,
+    workers: Arc<[Worker]>,
+    room: Arc<Semaphore>,
+    mut taken: watch::Receiver<BTreeSet<u16>>,
+) {
+    let Door { mut listener, tls } = door;
+    let Ok(at) = listener.local_addr() else { return };
+    loop {
+        if taken.borrow_and_update().contains(&at.port()) {
+            drop(listener);
+            tracing::info!(
+                "a pod of this machine's own network has port {}: the gateway leaves it",
+                at.port()
+            );
+            listener = again(at, &mut taken).await;
+            tracing::info!("the gateway is at {at} again");
+        }
         let Ok(_room) = room.clone().acquire_owned().await else { return };
-        let accepted = door.listener.accept().await.and_then(|(stream, from)| Ok((stream.into_std()?, from)));
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            Ok(()) = taken.changed() => continue,
+        };
+        let accepted = accepted.and_then(|(stream, from)| Ok((stream.into_std()?, from)));
         let (stream, from) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
@@ -184,7 +225,7 @@ async fn accept(door: Door, workers: Arc<[Worker]>, room: Arc<Semaphore>) {
                 continue;
             }
         };
-        let guest = Guest { stream, from, tls: door.tls.clone(), _room };
+        let guest = Guest { stream, from, tls: tls.clone(), _room };
         if let Some(least) = workers.iter().min_by_key(|worker| worker.guests.load(Ordering::Relaxed)) {
             least.take(guest);
         }
@@ -290,5 +331,50 @@ impl Host {
         });
         // How a client's connection ends is the client's business.
         let _ended = self.http.serve_connection_with_upgrades(TokioIo::new(stream), service).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::server::ClientHello;
+    use rustls::sign::CertifiedKey;
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Nobody;
+
+    impl ResolvesServerCert for Nobody {
+        fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+            None
+        }
+    }
+
+    async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+        for _ in 0..1000 {
+            if let Some(seen) = look() {
+                return seen;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("still untrue: {what}")
+    }
+
+    #[tokio::test]
+    async fn a_port_that_a_pod_has_is_left_to_it() {
+        let (taken, told) = watch::channel(BTreeSet::new());
+        let http = Some(([127, 0, 0, 1], 0).into());
+        let settings = Settings { http, taken: Some(told), workers: 1, ..Settings::new(Arc::new(Nobody)) };
+        let front = Front::open(settings, Arc::default()).unwrap();
+        let at = front.http().unwrap();
+        let serving = tokio::spawn(front.serve());
+        let reach = || std::net::TcpStream::connect(at).ok();
+        until("the gateway listens", reach).await;
+        taken.send_replace([at.port()].into());
+        let pods = until("the pod can listen", || std::net::TcpListener::bind(at).ok()).await;
+        taken.send_replace(BTreeSet::new());
+        drop(pods);
+        until("the gateway listens again", reach).await;
+        serving.abort();
     }
 }

@@ -4,7 +4,7 @@ use kedge_shipped::{IMAGE, eventually};
 use serde_json::json;
 
 use crate::machine::PATIENCE;
-use crate::scene::{FOR_EVER, NODE, Scene};
+use crate::scene::{FOR_EVER, NODE, Scene, told};
 
 pub(crate) fn server_killed(scene: &mut Scene) {
     let address = scene.kubectl(&["get", "service", "page", "--output=jsonpath={.spec.clusterIP}"]);
@@ -24,12 +24,23 @@ pub(crate) fn server_killed(scene: &mut Scene) {
         (20.., _) => Ok(()),
         other => Err(format!("{other:?}")),
     });
+    let page = scene.kubectl(&["get", "service", "page", "--output=jsonpath={.spec.clusterIP}"]);
+    eventually("names are written down", PATIENCE, || {
+        let written = std::fs::read_to_string(scene.two.data().join("dns-names"));
+        let written = written.map_err(|error| error.to_string())?;
+        if written.contains("\"page.default.\"") { Ok(()) } else { Err(written) }
+    });
     for round in 0..2 {
         scene.server.kill();
         if round == 1 {
             // A node that is started while there is no server goes by what it knows.
             scene.two.stop();
             scene.two.run(&[&["agent"][..], &NODE].concat());
+            let nslookup = ["nslookup", "-type=a", "page.default.svc.cluster.local", "10.96.0.10"];
+            eventually("names are known without a server", PATIENCE, || {
+                let told = told(scene.two.command("busybox").args(nslookup).output().unwrap())?;
+                if told.contains(&page) { Ok(()) } else { Err(told) }
+            });
         }
         scene.start_server();
         eventually("the server is back", PATIENCE, || scene.try_kubectl(&["get", "--raw", "/readyz"]));

@@ -35,11 +35,10 @@ pub(crate) async fn exchange(conn: Conn, out: &mut Outgoing, patience: Duration)
     let to = conn.busy.to();
     let broken = |source| Failure::Broken { to, source };
     out.take_ready().await.map_err(|error| broken(io::Error::other(error)))?;
-    let Conn { mut stream, mut buffer, busy, .. } = conn;
+    let Conn { mut stream, mut buffer, mut busy, .. } = conn;
     let mut ear = match out.rest.take() {
         None => {
-            let sent = tokio::time::timeout(patience, stream.write_all(&out.bytes)).await;
-            let sent = sent.map_err(|_| Failure::Silent { to })?;
+            let sent = send(&mut stream, &out.bytes, patience).await.ok_or(Failure::Silent { to })?;
             // Who takes no more may have answered before it stopped; if it did not, reading says so.
             sent.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
                 .map_err(broken)?;
@@ -56,7 +55,7 @@ pub(crate) async fn exchange(conn: Conn, out: &mut Outgoing, patience: Duration)
             Ear::Half(read, sending)
         }
     };
-    let head = wait(&mut ear, &mut buffer, out.is_head_method, patience, busy.to()).await?;
+    let head = wait(&mut ear, &mut buffer, out.is_head_method, patience, &mut busy).await?;
     match (head.status, ear) {
         (StatusCode::SWITCHING_PROTOCOLS, Ear::Whole(stream)) => {
             Ok(Answer::Switched(head, Switched { stream, said: buffer, busy }))
@@ -73,13 +72,25 @@ pub(crate) async fn exchange(conn: Conn, out: &mut Outgoing, patience: Duration)
     }
 }
 
+/// Most requests are taken at once, and need no clock; nothing, if the rest is not taken in time.
+async fn send(stream: &mut TcpStream, bytes: &[u8], patience: Duration) -> Option<io::Result<()>> {
+    let left = match stream.try_write(bytes) {
+        Ok(sent) if sent == bytes.len() => return Some(Ok(())),
+        Ok(sent) => bytes.get(sent..).unwrap_or_default(),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => bytes,
+        Err(error) => return Some(Err(error)),
+    };
+    tokio::time::timeout(patience, stream.write_all(left)).await.ok()
+}
+
 async fn wait(
     ear: &mut Ear,
     buffer: &mut BytesMut,
     is_head_method: bool,
     patience: Duration,
-    to: std::net::SocketAddr,
+    busy: &mut Busy,
 ) -> Result<Head, Failure> {
+    let to = busy.to();
     let reading = async {
         loop {
             if !buffer.is_empty() {
@@ -103,5 +114,5 @@ async fn wait(
             }
         }
     };
-    tokio::time::timeout(patience, reading).await.map_err(|_| Failure::Silent { to })?
+    busy.within(patience, reading).await.ok_or(Failure::Silent { to })?
 }

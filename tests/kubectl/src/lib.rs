@@ -27,3 +27,5 @@ mod kinds;
 mod look;
 #[cfg(test)]
 mod node;
+#[cfg(test)]
+mod own;

@@ -196,7 +196,7 @@ fn warnings(response: &Response<Body>) -> Vec<String> {
     said.filter_map(|value| {
         // `299 - "text"`
         let text = value.to_str().ok()?.split_once('"')?.1;
-        Some(text.trim_end_matches('"').replace("\\\"", "\""))
+        Some(text.strip_suffix('"').unwrap_or(text).replace("\\\"", "\"").replace("\\\\", "\\"))
     })
     .collect()
 }

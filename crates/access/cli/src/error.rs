@@ -71,6 +71,17 @@ impl CliError {
         Self::usage(format!("--{flag} takes a duration like 30s or 5m, not {text:?}"))
     }
 
+    /// Says what was being done when the server refused; what it says of the object itself needs no more.
+    pub(crate) fn when(self, doing: &str, source: &str) -> Self {
+        match self {
+            Self::Server(mut refusal) if !refusal.is("Invalid") => {
+                refusal.message = format!("error when {doing} {source:?}: {}", refusal.message);
+                Self::Server(refusal)
+            }
+            other => other,
+        }
+    }
+
     pub(crate) fn is_not_found(&self) -> bool {
         matches!(self, Self::Server(refusal) if refusal.is("NotFound"))
     }

@@ -11,31 +11,33 @@ use crate::error::CliError;
 
 /// What `-f` names, in order. Nothing was named: nothing.
 pub(crate) fn manifests(typed: &Typed) -> Result<Vec<Value>, CliError> {
-    let mut found = Vec::new();
+    Ok(sourced(typed)?.into_iter().map(|(_, manifest)| manifest).collect())
+}
+
+/// The same, each with the name of what it came from.
+pub(crate) fn sourced(typed: &Typed) -> Result<Vec<(String, Value)>, CliError> {
+    let mut all = Vec::new();
     for name in typed.list("filename") {
         for (what, text) in texts(&name, typed.is("recursive"))? {
+            let mut found = Vec::new();
             for document in documents(&text) {
                 flatten(read(document, &what)?, &what, &mut found)?;
             }
+            all.extend(found.into_iter().map(|manifest| (what.clone(), manifest)));
         }
     }
-    if typed.given("filename") && found.is_empty() {
+    if typed.given("filename") && all.is_empty() {
         return Err(CliError::usage("no objects passed to it: the manifests are empty"));
     }
-    Ok(found)
+    Ok(all)
 }
 
 /// One document that has to be an object.
 pub(crate) fn read(document: &str, what: &str) -> Result<Value, CliError> {
     let wrong = |message: String| CliError::Manifest { what: format!("error parsing {what}"), message };
-    let media = if document.trim_start().starts_with('{') { Media::Json } else { Media::Yaml };
-    let decoded = decode::body(document.as_bytes(), media).map_err(|error| {
-        let said = error.to_string();
-        wrong(match media {
-            Media::Yaml => format!("error converting YAML to JSON: {said}"),
-            _ => said,
-        })
-    })?;
+    // JSON is YAML too, and a YAML document may begin like JSON.
+    let decoded = decode::body(document.as_bytes(), Media::Yaml)
+        .map_err(|error| wrong(format!("error converting YAML to JSON: {error}")))?;
     Ok(decoded.value)
 }
 
@@ -59,7 +61,7 @@ pub(crate) fn file(path: &Path) -> Result<String, CliError> {
 
 fn texts(name: &str, recursive: bool) -> Result<Vec<(String, String)>, CliError> {
     if name == "-" {
-        return Ok(vec![("standard input".to_owned(), standard_input()?)]);
+        return Ok(vec![("STDIN".to_owned(), standard_input()?)]);
     }
     if name.starts_with("http://") || name.starts_with("https://") {
         return Err(CliError::usage(format!(

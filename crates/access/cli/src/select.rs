@@ -38,10 +38,9 @@ impl Found<'_> {
 /// What the words mean: `pods a b`, `pods,services`, `pod/a svc/b`, `all`.
 pub(crate) fn asked<'m>(mapping: &'m Mapping, words: &[String]) -> Result<Vec<Asked<'m>>, CliError> {
     let Some((first, names)) = words.split_first() else {
-        return Err(CliError::Usage {
-            message: "You must specify the type of resource to work on".to_owned(),
-            help: Some("api-resources".to_owned()),
-        });
+        return Err(CliError::usage(
+            "You must specify the type of resource to work on. Use \"api-resources\" for a complete list of supported resources.",
+        ));
     };
     if words.iter().any(|word| word.contains('/')) {
         return words.iter().map(|word| pair(mapping, word, words.len())).collect();
@@ -61,6 +60,9 @@ fn pair<'m>(mapping: &'m Mapping, word: &str, words: usize) -> Result<Asked<'m>,
     match word.split_once('/') {
         Some((kind, name)) if !kind.is_empty() && !name.is_empty() && !name.contains('/') => {
             Ok(Asked { resource: mapping.find(kind)?, names: vec![name.to_owned()] })
+        }
+        Some((_, name)) if name.contains('/') => {
+            Err(CliError::usage("arguments in resource/name form may not have more than one slash"))
         }
         None if words > 1 => Err(CliError::usage(
             "there is no need to specify a resource type as a separate argument when passing arguments in resource/name form \

@@ -38,7 +38,7 @@ pub(crate) fn rows(columns: &[Value], rows: &[Value], shape: &Shape<'_>) -> Vec<
 }
 
 fn headings(columns: &[Value], places: &[usize], shape: &Shape<'_>) -> Vec<String> {
-    let mut line: Vec<String> = shape.event.iter().map(|_| "EVENT".to_owned()).collect();
+    let mut line: Vec<String> = shape.event.iter().map(|_| format!("{:<8}", "EVENT")).collect();
     line.extend(shape.namespace.then(|| "NAMESPACE".to_owned()));
     let name = |at: &usize| columns.get(*at).and_then(|column| column["name"].as_str()).unwrap_or_default();
     line.extend(places.iter().map(|at| name(at).to_uppercase()));
@@ -51,7 +51,7 @@ fn headings(columns: &[Value], places: &[usize], shape: &Shape<'_>) -> Vec<Strin
 
 fn cells(row: &Value, columns: &[Value], places: &[usize], shape: &Shape<'_>) -> Vec<String> {
     let metadata = &row["object"]["metadata"];
-    let mut line: Vec<String> = shape.event.iter().map(|event| (*event).to_owned()).collect();
+    let mut line: Vec<String> = shape.event.iter().map(|event| format!("{event:<8}")).collect();
     line.extend(shape.namespace.then(|| metadata["namespace"].as_str().unwrap_or_default().to_owned()));
     for at in places {
         let is_name =

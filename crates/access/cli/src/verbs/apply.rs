@@ -87,17 +87,18 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
         ));
     }
     let output = Output::of(typed)?;
-    let mut manifests = input::manifests(typed)?;
+    let mut sourced = input::sourced(typed)?;
     if let Some(selector) = typed.text("selector").filter(|_| !typed.given("applyset")) {
         let selector = kedge_kinds::LabelSelector::parse(selector)
             .map_err(|error| CliError::usage(format!("unable to parse selector: {error}")))?;
-        manifests.retain(|manifest| selector.matches_object(manifest));
+        sourced.retain(|(_, manifest)| selector.matches_object(manifest));
     }
+    let (sources, mut manifests): (Vec<String>, Vec<Value>) = sourced.into_iter().unzip();
     let set = prune::Set::begin(session, typed, &mut manifests).await?;
     let mut errors = Vec::new();
     let mut applied = Vec::new();
-    for manifest in manifests {
-        match one(session, typed, &output, manifest).await {
+    for (source, manifest) in sources.iter().zip(manifests) {
+        match one(session, typed, &output, manifest, source).await {
             Ok(object) => applied.push(object),
             Err(error) => errors.push(error),
         }
@@ -113,12 +114,16 @@ async fn one(
     typed: &Typed,
     output: &Output,
     mut manifest: Value,
+    source: &str,
 ) -> Result<Value, CliError> {
     let (resource, namespace, name) = select::placed(session, &manifest).await?;
     if name.is_empty() {
         let made = manifest["metadata"]["generateName"].as_str().unwrap_or_default();
         return Err(match made.is_empty() {
-            true => CliError::unmet(format!("error: resource name may not be empty: {}", resource.told())),
+            true => CliError::unmet(format!(
+                "resource name may not be empty: the manifest of a {} has no metadata.name",
+                resource.told()
+            )),
             false => CliError::unmet(format!("from {made}: cannot use generate name with apply")),
         });
     }
@@ -127,8 +132,15 @@ async fn one(
     }
     let path = resource.path(&namespace, &name);
     let (object, done) = match typed.is("server-side") {
-        true => (server_side(session, typed, &path, &manifest).await?, "serverside-applied"),
-        false => client_side(session, typed, resource, &namespace, &path, manifest).await?,
+        true => {
+            let applied = server_side(session, typed, &path, &manifest).await;
+            (applied.map_err(|error| error.when("patching", source))?, "serverside-applied")
+        }
+        false => {
+            let applied = client_side(session, typed, resource, &namespace, &path, manifest).await;
+            let (object, done) = applied.map_err(|(doing, error)| error.when(doing, source))?;
+            (object, done)
+        }
     };
     output.done(session, resource, &object, done)?;
     Ok(object)
@@ -144,14 +156,12 @@ async fn server_side(
     parameters.push(("force", typed.is("force-conflicts").to_string()));
     let done = session.api().await?.patch(&with_all(path, &parameters), APPLY, manifest).await;
     match done {
-        Err(CliError::Server(mut refusal)) if refusal.is("Conflict") => {
-            refusal.message.push_str(
-                "\nPlease review the fields above--they currently have other managers. Here\nare the ways you can resolve this \
-                 warning:\n* To take them over, apply again with --force-conflicts.\n* To leave them to their managers, take them out \
-                 of the manifest.\n* To share them, give them the values they have there.",
-            );
-            Err(CliError::Server(refusal))
-        }
+        Err(CliError::Server(refusal)) if refusal.is("Conflict") => Err(CliError::unmet(format!(
+            "{}\nPlease review the fields above--they currently have other managers. Here\nare the ways you can resolve this \
+             warning:\n* To take them over, apply again with --force-conflicts.\n* To leave them to their managers, take them out of the \
+             manifest.\n* To share them, give them the values they have there.",
+            refusal.message
+        ))),
         other => other,
     }
 }
@@ -163,38 +173,41 @@ async fn client_side(
     namespace: &str,
     path: &str,
     mut manifest: Value,
-) -> Result<(Value, &'static str), CliError> {
-    let mut live = match session.read(path).await {
+) -> Result<(Value, &'static str), (&'static str, CliError)> {
+    let creating = |error| ("creating", error);
+    let patching = |error| ("patching", error);
+    let retrieving = |error| ("retrieving what is there for", error);
+    let live = session.read(path).await;
+    remember(&mut manifest);
+    let mut live = match live {
         Ok(live) => live,
         Err(error) if error.is_not_found() => {
-            remember(&mut manifest);
-            let made = create(session, resource, namespace, &manifest).await?;
+            let made = create(session, resource, namespace, &manifest).await.map_err(creating)?;
             return Ok((made, "created"));
         }
-        Err(error) => return Err(error),
+        Err(error) => return Err(retrieving(error)),
     };
     warn_unless_ours(session, resource, &live);
-    remember(&mut manifest);
     for _ in 0..TRIES {
         let merged = merged(resource, &manifest, &live);
         let Some(mut patch) = difference(&live, &merged) else { return Ok((live, "unchanged")) };
-        if session.dry_run()? == DryRun::Client {
+        if session.dry_run().map_err(patching)? == DryRun::Client {
             return Ok((merged, "configured"));
         }
         if has_list(&patch) {
             patch["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
         }
-        let sent = with_all(path, &session.writing(MANAGER)?);
-        match session.api().await?.patch(&sent, MERGE, &patch).await {
+        let sent = with_all(path, &session.writing(MANAGER).map_err(patching)?);
+        match session.api().await.map_err(patching)?.patch(&sent, MERGE, &patch).await {
             Ok(object) => return Ok((object, "configured")),
-            Err(error) if error.is_conflict() => live = session.read(path).await?,
+            Err(error) if error.is_conflict() => live = session.read(path).await.map_err(retrieving)?,
             Err(CliError::Server(refusal)) if refusal.is("Invalid") && typed.is("force") => {
-                return again(session, typed, resource, namespace, path, &manifest).await;
+                return again(session, typed, resource, namespace, path, &manifest).await.map_err(creating);
             }
-            Err(error) => return Err(error),
+            Err(error) => return Err(patching(error)),
         }
     }
-    Err(CliError::unmet(format!("{path} changes faster than it can be written; try again")))
+    Err(patching(CliError::unmet(format!("{path} changes faster than it can be written; try again"))))
 }
 
 /// What the object becomes.

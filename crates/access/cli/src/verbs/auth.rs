@@ -131,12 +131,9 @@ async fn list(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
         }
     }
     for rule in answer["status"]["nonResourceRules"].as_array().into_iter().flatten() {
-        rows.push(vec![
-            String::new(),
-            words(&rule["nonResourceURLs"]),
-            "[]".to_owned(),
-            words(&rule["verbs"]),
-        ]);
+        for path in rule["nonResourceURLs"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            rows.push(vec![String::new(), format!("[{path}]"), "[]".to_owned(), words(&rule["verbs"])]);
+        }
     }
     if !typed.is("no-headers") {
         let headings = ["Resources", "Non-Resource URLs", "Resource Names", "Verbs"];

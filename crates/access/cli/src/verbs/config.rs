@@ -92,11 +92,10 @@ static USERS: Command = Command {
 
 fn names(session: &Session<'_>, list: &str) -> Result<(), CliError> {
     let config = Files::read(session)?.merged();
+    let mut known: Vec<&str> = entries(&config, list).filter_map(|entry| entry["name"].as_str()).collect();
+    known.sort_unstable();
     session.screen.line("NAME")?;
-    for entry in entries(&config, list) {
-        session.screen.line(entry["name"].as_str().unwrap_or_default())?;
-    }
-    Ok(())
+    known.into_iter().try_for_each(|name| session.screen.line(name))
 }
 
 /// The entries of `clusters`, `contexts` or `users`.

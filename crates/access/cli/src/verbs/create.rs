@@ -77,9 +77,9 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     }
     let output = Output::of(typed)?;
     let mut errors = Vec::new();
-    for manifest in input::manifests(typed)? {
+    for (source, manifest) in input::sourced(typed)? {
         if let Err(error) = one(session, typed, &output, manifest, MANAGER, "created").await {
-            errors.push(error);
+            errors.push(error.when("creating", &source));
         }
     }
     if errors.is_empty() { Ok(()) } else { Err(CliError::Several(errors)) }

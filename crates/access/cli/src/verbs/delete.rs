@@ -65,7 +65,7 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let (found, mut errors) = meant(session, typed).await?;
     if found.is_empty() && errors.is_empty() {
         if !typed.is("ignore-not-found") {
-            session.screen.warn("No resources found");
+            session.screen.line("No resources found")?;
         }
         return Ok(());
     }

@@ -35,7 +35,18 @@ pub(crate) static COMMAND: Command = Command {
     ..Command::EMPTY
 };
 
+/// Whoever asks by the exit code takes 1 for a difference, so what goes wrong is more than that.
 async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
+    match compare(session, typed).await {
+        Err(error) if !matches!(error, CliError::Exit(_)) => {
+            error.say(session.screen);
+            Err(CliError::Exit(2))
+        }
+        done => done,
+    }
+}
+
+async fn compare(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     if !typed.given("filename") {
         return Err(CliError::usage("must specify one of -f and -k"));
     }

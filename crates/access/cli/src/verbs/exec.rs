@@ -67,7 +67,12 @@ async fn attach(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
         return Err(CliError::usage("at least 1 argument is required for attach"));
     }
     let pod = one(session, &typed.words).await?;
-    let name = pods::container(session, &pod, typed.text("container"));
+    attached(session, typed, &pod).await
+}
+
+/// What a pod writes, and what is typed to it, until either ends.
+pub(super) async fn attached(session: &Session<'_>, typed: &Typed, pod: &Value) -> Result<(), CliError> {
+    let name = pods::container(session, pod, typed.text("container"));
     let (stdin, mut tty) = wishes(session, typed);
     let container = crate::describe::shown::items(&pod["spec"]["containers"])
         .iter()
@@ -76,7 +81,7 @@ async fn attach(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
         session.screen.warn(&format!("error: Unable to use a TTY - container {name} did not allocate one"));
         tty = false;
     }
-    let path = with(&pods::path(&pod, "attach"), asked(name, stdin, tty));
+    let path = with(&pods::path(pod, "attach"), asked(name, stdin, tty));
     let hint =
         (stdin && !typed.is("quiet")).then_some("If you don't see a command prompt, try pressing enter.");
     interactive(session, &path, stdin, tty, hint).await

@@ -9,7 +9,7 @@ use crate::session::Session;
 const FLAGS: &[Flag] = &[
     switch("recursive", "All fields and those below them, by name"),
     value("api-version", "GROUP/VERSION", "This version of the kind"),
-    value("output", "FORMAT", "plaintext").or('o'),
+    value("output", "FORMAT", "plaintext, or plaintext-openapiv2 without the names of structs").or('o'),
 ];
 
 pub(crate) static COMMAND: Command = Command {
@@ -57,5 +57,11 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
         false => format!("/openapi/v3/apis/{}/{}", resource.group, resource.version),
     };
     let document = session.read(&path).await?;
-    session.screen.say(&schema::page(&document, resource, &parts, typed.is("recursive"))?)
+    session.screen.say(&schema::page(
+        &document,
+        resource,
+        &parts,
+        typed.is("recursive"),
+        typed.text("output") == Some("plaintext-openapiv2"),
+    )?)
 }

@@ -89,7 +89,7 @@ async fn tables(
         if let Some(path) = typed.text("sort-by") {
             sort::rows(&mut table.rows, path)?;
         }
-        if place > 0 {
+        if place > 0 && !typed.is("no-headers") {
             session.screen.say("\n")?;
         }
         let shape = Shape {

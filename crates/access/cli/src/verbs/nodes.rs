@@ -163,7 +163,13 @@ async fn taint(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
         })
         .await?;
         let removed = changes.iter().all(|change| matches!(change, Change::Remove { .. }));
-        let added = changes.iter().all(|change| matches!(change, Change::Set { .. }));
+        let there = |key: &str, effect: &str| {
+            let taints = node.object["spec"]["taints"].as_array().into_iter().flatten();
+            taints.into_iter().any(|taint| taint["key"] == *key && taint["effect"] == *effect)
+        };
+        let added = changes
+            .iter()
+            .all(|change| matches!(change, Change::Set { key, effect, .. } if !there(key, effect)));
         let done = match (removed, added) {
             (true, _) => "untainted",
             (_, true) => "tainted",

@@ -44,8 +44,8 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
         return session.screen.bytes(&answer);
     }
     let output = Output::of(typed)?;
-    for manifest in input::manifests(typed)? {
-        one(session, typed, &output, manifest).await?;
+    for (source, manifest) in input::sourced(typed)? {
+        one(session, typed, &output, manifest).await.map_err(|error| error.when("replacing", &source))?;
     }
     Ok(())
 }

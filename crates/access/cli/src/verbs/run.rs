@@ -1,11 +1,13 @@
 //! `run`: one pod from an image.
 
+mod attached;
+
 use serde_json::{Map, Value, json};
 
 use crate::args::{Command, Flag, OUTPUT, Part, TIMEOUT, Typed, WRITE, switch, value};
 use crate::error::CliError;
 use crate::print::Output;
-use crate::session::Session;
+use crate::session::{DryRun, Session};
 use crate::verbs::{create, expose};
 
 const FLAGS: &[Flag] = &[
@@ -61,7 +63,19 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
         });
         create::one(session, typed, &output, service, "kubectl-run", "created").await?;
     }
-    create::one(session, typed, &output, pod, "kubectl-run", "created").await.map(drop)
+    let attach = typed.is("attach") || typed.is("stdin");
+    if typed.is("rm") && !attach {
+        return Err(CliError::usage("--rm should only be used for attached containers"));
+    }
+    if !attach || session.dry_run()? != DryRun::None {
+        return create::one(session, typed, &output, pod, "kubectl-run", "created").await.map(drop);
+    }
+    let made = attached::create(session, &pod).await?;
+    let done = attached::follow(session, typed, &made).await;
+    if typed.is("rm") {
+        attached::remove(session, &made, typed.is("quiet")).await?;
+    }
+    done
 }
 
 fn pod(typed: &Typed, name: &str, arguments: &[String]) -> Result<Value, CliError> {

@@ -125,6 +125,10 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let mut errors = Vec::new();
     for object in objects {
         let told = format!("{}/{}", object.resource.told(), object.name);
+        // What was gone before needs no waiting.
+        if matches!(wanted, For::Delete) && object.uid.is_null() {
+            continue;
+        }
         match one(session, &object, &wanted, until, most).await {
             Ok(()) if typed.text("output") == Some("name") => session.screen.line(&told)?,
             Ok(()) => session.screen.line(&format!("{told} condition met"))?,
@@ -224,7 +228,10 @@ async fn one(
             },
             Err(error) => break Err(error),
         }
-        if most.is_zero() || tokio::time::Instant::now() >= until {
+        if most.is_zero() {
+            break Err(CliError::unmet(format!("condition not met for {what}")));
+        }
+        if tokio::time::Instant::now() >= until {
             break Err(CliError::Timeout(what.clone()));
         }
         progress.tick().await;

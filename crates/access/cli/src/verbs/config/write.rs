@@ -228,7 +228,14 @@ pub(super) static DELETE_USER: Command = Command {
 fn remove(session: &Session<'_>, typed: &Typed, list: &'static str, one: &str) -> Result<(), CliError> {
     let named = name(typed)?;
     let mut files = Files::read(session)?;
-    if !has(&files.merged(), list, named) {
+    let merged = files.merged();
+    if list == "contexts" && merged["current-context"] == *named {
+        session.screen.warn(&format!(
+            "warning: this removed your active context, use \"{} config use-context\" to select a different one",
+            session.program
+        ));
+    }
+    if !has(&merged, list, named) {
         return Err(CliError::unmet(format!("cannot delete {one} {named}, not in the kubeconfig")));
     }
     let path = files.change(

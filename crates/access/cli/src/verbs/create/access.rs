@@ -125,7 +125,6 @@ async fn role(session: &Session<'_>, typed: &Typed, kind: &str) -> Result<(), Cl
     if !labels.is_empty() {
         let labels: BTreeMap<String, String> = labels.into_iter().collect();
         role["aggregationRule"] = json!({"clusterRoleSelectors": [{"matchLabels": labels}]});
-        role["rules"] = json!([]);
         return generated(session, typed, role).await;
     }
     let verbs = typed.list("verb");

@@ -135,6 +135,9 @@ fn ingress(typed: &Typed) -> Result<Value, CliError> {
         }
         let Some(secret) = rule.secret else { continue };
         let host = Some(rule.host).filter(|host| !host.is_empty());
+        if host.is_none() && secret.is_empty() {
+            continue;
+        }
         match secrets.iter_mut().find(|(known, _)| *known == secret) {
             Some((_, known)) => known.extend(host.filter(|host| !known.contains(host))),
             None => secrets.push((secret, host.into_iter().collect())),

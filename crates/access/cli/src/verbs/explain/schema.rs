@@ -10,6 +10,7 @@ pub(super) fn page(
     resource: &Resource,
     path: &[&str],
     recursive: bool,
+    plain: bool,
 ) -> Result<String, CliError> {
     let mut page = String::new();
     if !resource.group.is_empty() {
@@ -39,7 +40,7 @@ pub(super) fn page(
         if place + 1 == path.len() {
             page.push_str(&format!(
                 "FIELD: {name} <{}>\n{}\n\n",
-                type_of(document, here),
+                type_of(document, here, plain),
                 enumeration(document, here, None)
             ));
         }
@@ -47,8 +48,7 @@ pub(super) fn page(
     page.push_str("DESCRIPTION:\n");
     let told = description(document, here);
     page.push_str(&indented(&wrapped(if told.is_empty() { "<empty>" } else { &told }, 76), 4));
-    page.push('\n');
-    let fields = fields(document, here, 1, recursive, &mut Vec::new());
+    let fields = fields(document, here, 1, recursive, plain, &mut Vec::new());
     if !fields.is_empty() {
         page.push_str(&format!("FIELDS:\n{fields}"));
     }
@@ -87,20 +87,22 @@ fn description(document: &Value, schema: &Value) -> String {
     text
 }
 
-fn type_of(document: &Value, schema: &Value) -> String {
+/// Plain names are those of JSON; otherwise structs have their own.
+fn type_of(document: &Value, schema: &Value, plain: bool) -> String {
     if schema["items"].is_object() {
-        return format!("[]{}", type_of(document, &schema["items"]));
+        return format!("[]{}", type_of(document, &schema["items"], plain));
     }
     if schema["additionalProperties"].is_object() {
-        return format!("map[string]{}", type_of(document, &schema["additionalProperties"]));
+        return format!("map[string]{}", type_of(document, &schema["additionalProperties"], plain));
     }
     if let Some([one]) = schema["allOf"].as_array().map(Vec::as_slice)
         && schema["properties"].is_null()
     {
-        return type_of(document, one);
+        return type_of(document, one, plain);
     }
     let named = match schema["$ref"].as_str() {
         Some(reference) => match resolved(document, schema)["type"].as_str() {
+            None | Some("object") if plain => return "Object".to_owned(),
             None | Some("object") => {
                 return reference.rsplit(['/', '.']).next().unwrap_or("Object").to_owned();
             }
@@ -116,6 +118,7 @@ fn fields<'d>(
     schema: &'d Value,
     level: usize,
     recursive: bool,
+    plain: bool,
     seen: &mut Vec<&'d str>,
 ) -> String {
     let name = schema["$ref"].as_str();
@@ -134,11 +137,11 @@ fn fields<'d>(
         text.push_str(&format!(
             "{}{name}\t<{}>{needed}{}\n",
             " ".repeat(indent),
-            type_of(document, field),
+            type_of(document, field, plain),
             enumeration(document, field, Some(indent)),
         ));
         match recursive {
-            true => text.push_str(&fields(document, field, level + 1, recursive, seen)),
+            true => text.push_str(&fields(document, field, level + 1, recursive, plain, seen)),
             false => {
                 let told = field["description"]
                     .as_str()
@@ -149,7 +152,7 @@ fn fields<'d>(
         }
     }
     for inner in inner(schema) {
-        text.push_str(&fields(document, inner, level, recursive, seen));
+        text.push_str(&fields(document, inner, level, recursive, plain, seen));
     }
     seen.truncate(depth);
     text
@@ -235,19 +238,19 @@ mod tests {
             kind: "Cup".to_owned(),
             ..Resource::default()
         };
-        let shown = page(&document, &cup, &["sips"], false).unwrap();
+        let shown = page(&document, &cup, &["sips"], false, false).unwrap();
         assert_eq!(
             shown,
-            "GROUP:      x\nKIND:       Cup\nVERSION:    v1\n\nFIELD: sips <[]Sip>\n\n\nDESCRIPTION:\n    A sip.\n    \n\nFIELDS:\n  \
+            "GROUP:      x\nKIND:       Cup\nVERSION:    v1\n\nFIELD: sips <[]Sip>\n\n\nDESCRIPTION:\n    A sip.\n    \nFIELDS:\n  \
              again\t<Sip>\n    <no description>\n\n\n"
         );
-        let all = page(&document, &cup, &[], true).unwrap();
+        let all = page(&document, &cup, &[], true, false).unwrap();
         assert!(
             all.contains(
                 "FIELDS:\n  sips\t<[]Sip>\n    again\t<Sip>\n  size\t<string> -required-\n  enum: \"\", S\n"
             ),
             "{all}"
         );
-        assert!(page(&document, &cup, &["nothing"], false).is_err());
+        assert!(page(&document, &cup, &["nothing"], false, false).is_err());
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use kedge_client::World;
-use kedge_dns::{Hosts, PlaceError, Range, Stub, Upstreams};
+use kedge_dns::{Hosts, PlaceError, Stub, Upstreams};
 
 use crate::settings::NodeSettings;
 use crate::traffic::Ground;
@@ -28,12 +28,7 @@ pub(crate) async fn run(ground: &Ground, settings: &NodeSettings, world: World, 
         port: PORT,
         note: note(&ground.data),
         memory: Some(ground.data.join("dns-names")),
-        ranges: cluster
-            .services
-            .iter()
-            .chain(&cluster.pods)
-            .map(|range| Range::new(range.first(), range.bits()))
-            .collect(),
+        ranges: cluster.services.iter().chain(&cluster.pods).copied().collect(),
         upstreams: upstreams(settings),
         stubs: stubs(settings),
     };

@@ -2,7 +2,6 @@
 
 use kedge_client::World;
 use kedge_network::Network;
-use kedge_proxy::Range;
 
 use crate::traffic::Ground;
 
@@ -11,12 +10,7 @@ pub(crate) async fn run(ground: &Ground, world: World) {
     let settings = kedge_proxy::Settings {
         table: format!("{}-services", Network::name(&ground.data, &ground.node)),
         node: ground.node.clone(),
-        cluster: ground
-            .cluster
-            .pods
-            .iter()
-            .filter_map(|range| Range::new(range.first(), range.bits()))
-            .collect(),
+        cluster: ground.cluster.pods.clone(),
     };
     kedge_proxy::run_counted(settings, world, ground.clock.clone(), ground.carried.clone()).await;
 }

@@ -1,6 +1,7 @@
 //! nftables: tables of chains of rules, and sets that rules look things up in. A batch takes effect as a whole or not at all.
 //! Bare numbers of attributes are those of the kernel's `nf_tables.h`, in the order in which it lists them.
 
+mod doubt;
 mod read;
 mod removal;
 mod rule;
@@ -10,6 +11,7 @@ mod watch;
 use crate::message::{APPEND, CREATE, Message, put};
 use crate::socket::{NetlinkError, Socket};
 
+pub use self::doubt::Doubt;
 pub use self::read::{SeenChain, SeenSet};
 pub use self::rule::{Family, Register, Rule};
 pub use self::set::{Element, Lists, Set, Value};

@@ -4,7 +4,6 @@
 mod pool;
 
 use std::collections::{BTreeSet, HashMap};
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use futures::FutureExt;
@@ -13,6 +12,7 @@ use k8s_openapi::api::core::v1::Node;
 use kedge_client::Client;
 use kedge_clock::Clock;
 use kedge_engine::{Action, Carrier, Key, Next, NotReady, Outcome, Plan, Seen, Severity, Worker, World};
+use kedge_range::Range;
 use kube::ResourceExt;
 use parking_lot::Mutex;
 
@@ -20,13 +20,6 @@ use self::pool::Pool;
 use crate::apart;
 
 const NAME: &str = "cidrAllocator";
-
-/// `10.244.0.0/16`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Range {
-    pub address: IpAddr,
-    pub bits: u8,
-}
 
 /// Where addresses come from. Without any for pods, nodes get none from us.
 #[derive(Clone, Debug, Default)]

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use kedge_engine::Engine;
 
-pub use ipam::{Range, Ranges};
+pub use ipam::Ranges;
 
 /// Gives an engine every controller of this crate, but nodes no addresses.
 pub fn join(engine: Engine) -> Engine {

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use kedge_netlink::link::{Mac, Wire};
 use kedge_netlink::{Errno, Namespace, NetlinkError, Socket, address, link, qdisc, route};
+use kedge_range::width;
 
 use crate::bridge;
 use crate::doors;
@@ -13,7 +14,6 @@ use crate::leftovers;
 use crate::network::Network;
 use crate::owner::{Owner, mac_of};
 use crate::pace::Limits;
-use crate::range::width;
 use crate::records::{Record, Records};
 
 /// How a container is connected.

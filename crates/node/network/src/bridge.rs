@@ -9,12 +9,12 @@ use kedge_netlink::address::Held;
 use kedge_netlink::link::Link;
 use kedge_netlink::route::Route;
 use kedge_netlink::{Errno, Message, Namespace, NetlinkError, Socket, address, link};
+use kedge_range::Range;
 
 use crate::error::NetworkError;
 use crate::filter;
 use crate::network::Network;
 use crate::owner::{Owner, mac_of};
-use crate::range::Range;
 use crate::records::{Record, Records};
 use crate::ways;
 

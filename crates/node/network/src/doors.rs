@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use kedge_netlink::flow::{self, Flow};
 use kedge_netlink::nft::{Batch, Family};
 use kedge_netlink::{Errno, NetlinkError, Socket};
+use kedge_range::octets;
 use serde::{Deserialize, Serialize};
 
 use crate::filter::{ANY_V4, ANY_V6, BOUND_V4, BOUND_V6, SELF_V4, SELF_V6};
-use crate::range::octets;
 use crate::records::Record;
 
 /// The kernel's numbers.

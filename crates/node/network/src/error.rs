@@ -4,8 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use kedge_netlink::NetlinkError;
-
-use crate::range::Range;
+use kedge_range::Range;
 
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {

@@ -3,10 +3,10 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use kedge_netlink::nft::{Batch, Column, Family, Hook, Register, Rule, Work};
+use kedge_range::{Range, octets};
 
 use crate::doors::entries;
 use crate::network::Network;
-use crate::range::Range;
 use crate::records::Record;
 
 /// Doors at any address of the node, and at one of them: protocol and port, to the pod's address and port.
@@ -94,15 +94,15 @@ fn door_rules(batch: &mut Batch, family: Family) {
 
 /// Beyond the cluster nobody knows a pod's address.
 fn way_out(range: &Range, cluster: &[Range]) -> Rule {
-    let many = match range.family() {
+    let many = match family_of(*range) {
         Family::V4 => Range::v4(Ipv4Addr::new(224, 0, 0, 0), 4),
         Family::V6 => Range::v6(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8),
     };
-    let inside = cluster.iter().filter(|inside| inside.family() == range.family());
+    let inside = cluster.iter().filter(|inside| inside.is_v4() == range.is_v4());
     let rule = from(Rule::new(), *range);
     inside
         .chain([range, &many])
-        .fold(rule, |rule, inside| rule.to(range.family(), false, &inside.octets(), &inside.mask()))
+        .fold(rule, |rule, inside| rule.to(family_of(*range), false, &octets(inside.first()), &inside.mask()))
         .masquerade()
 }
 
@@ -114,13 +114,17 @@ fn through_own_door(family: Family, set: &str) -> Rule {
 }
 
 fn from(rule: Rule, range: Range) -> Rule {
-    let family = range.family();
-    rule.family(family).from(family, true, &range.octets(), &range.mask())
+    let family = family_of(range);
+    rule.family(family).from(family, true, &octets(range.first()), &range.mask())
 }
 
 fn to(rule: Rule, range: Range) -> Rule {
-    let family = range.family();
-    rule.family(family).to(family, true, &range.octets(), &range.mask())
+    let family = family_of(range);
+    rule.family(family).to(family, true, &octets(range.first()), &range.mask())
+}
+
+fn family_of(range: Range) -> Family {
+    if range.is_v4() { Family::V4 } else { Family::V6 }
 }
 
 fn loopback() -> Range {

@@ -14,15 +14,14 @@ mod network;
 mod others;
 mod owner;
 mod pace;
-mod range;
 mod records;
 mod ways;
 
 pub use bridge::{is_prepared, outward_mtu, prepare};
 pub use error::NetworkError;
 pub use kedge_netlink::monitor::{Change, Monitor};
+pub use kedge_range::{BadRange, Range};
 pub use leftovers::{reap, remove};
 pub use network::{CONFIG_FILE, Network};
 pub use others::{Other, others};
-pub use range::{BadRange, Range};
 pub use ways::{Backend, BadBackend, Between, Member, Tended, USUAL_PORT, concerns, tend};

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use kedge_range::Range;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::owner::fnv;
-use crate::range::Range;
 
 /// How the file is called among the runtime's network configurations.
 pub const CONFIG_FILE: &str = "10-kedge.conflist";

@@ -1,9 +1,9 @@
 //! Networks of others on this machine: those that it is part of, and those that it knows a way to. What we made ourselves is none.
 
 use kedge_netlink::Socket;
+use kedge_range::Range;
 
 use crate::error::NetworkError;
-use crate::range::Range;
 use crate::ways;
 
 /// How all of our links are called, of whichever node.

@@ -3,8 +3,7 @@
 use std::fmt;
 
 use kedge_netlink::link::Mac;
-
-use crate::range::octets;
+use kedge_range::octets;
 
 /// The kernel takes no longer names of links.
 const LONGEST_LINK: usize = 15;

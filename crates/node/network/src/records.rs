@@ -11,6 +11,7 @@ use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 
 use kedge_netlink::Namespace;
+use kedge_range::Range;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +19,6 @@ use crate::doors::Door;
 use crate::error::NetworkError;
 use crate::owner::Owner;
 use crate::pace::Limits;
-use crate::range::Range;
 
 /// What belongs to an owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,11 +10,11 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use kedge_netlink::monitor::Change;
+use kedge_range::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::error::NetworkError;
 use crate::network::Network;
-use crate::range::Range;
 
 pub(crate) use self::kernel::remove;
 pub(crate) use self::plan::ORIGIN;

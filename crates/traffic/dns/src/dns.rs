@@ -12,6 +12,7 @@ use futures::future::BoxFuture;
 use kedge_client::{Key, NotReady, World};
 use kedge_clock::Clock;
 use kedge_facts::Service;
+use kedge_range::Range;
 use tokio::sync::Semaphore;
 
 use crate::autopath;
@@ -19,7 +20,7 @@ use crate::cache::{Outcome, Question};
 use crate::feed::Feed;
 use crate::hosts::Hosts;
 use crate::index::{Find, Index, addresses, labels};
-use crate::reverse::{self, Range};
+use crate::reverse;
 use crate::upstream::Upstream;
 use crate::wire::{Code, Data, Foreign, IN, Name, Query, Record, Reply, Section, encode, kind};
 

@@ -23,6 +23,5 @@ pub mod wire;
 pub use self::dns::{Dns, Look};
 pub use self::hosts::Hosts;
 pub use self::place::{PlaceError, release};
-pub use self::reverse::Range;
 pub use self::run::{Settings, StartError, Stub, Upstreams, look, run, start};
 pub use self::serve::Door;

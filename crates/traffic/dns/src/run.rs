@@ -11,13 +11,13 @@ use futures::future::join_all;
 use kedge_client::{Client, Key, NotReady, Objects, Revision, World};
 use kedge_clock::Clock;
 use kedge_facts::{Namespace, Pod, Service, Slice};
+use kedge_range::Range;
 
 use crate::dns::{Dns, Look};
 use crate::hosts::Hosts;
 use crate::index::Index;
 use crate::memory;
 use crate::place;
-use crate::reverse::Range;
 use crate::serve::Door;
 use crate::upstream::{Upstream, follow};
 use crate::wire::Name;

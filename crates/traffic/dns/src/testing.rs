@@ -16,7 +16,6 @@ use tokio::net::{TcpListener, UdpSocket};
 
 use crate::dns::{Dns, Look};
 use crate::hosts::Hosts;
-use crate::reverse::Range;
 use crate::run::{Settings, Stub, Upstreams, start};
 use crate::wire::{Data, Name, Query, Record, Reply, encode, kind, skim};
 
@@ -102,10 +101,7 @@ pub(crate) fn settings() -> Settings {
         port: 53,
         note: PathBuf::new(),
         memory: None,
-        ranges: vec![
-            Range::new("10.96.0.0".parse().unwrap(), 16),
-            Range::new("10.244.0.0".parse().unwrap(), 16),
-        ],
+        ranges: vec!["10.96.0.0/16".parse().unwrap(), "10.244.0.0/16".parse().unwrap()],
         upstreams: Upstreams::These(Vec::new()),
         stubs: Vec::new(),
     }

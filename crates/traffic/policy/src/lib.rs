@@ -7,7 +7,6 @@
 mod arrivals;
 mod change;
 mod compile;
-mod doubt;
 mod kernel;
 mod meaning;
 mod people;

@@ -9,10 +9,10 @@ use kedge_client::{Key, NotReady, Revision, Seen, World};
 use kedge_clock::Clock;
 use kedge_facts::{Namespace, Pod};
 use kedge_netlink::NetlinkError;
+use kedge_netlink::nft::Doubt;
 
 use crate::arrivals::Arrivals;
 use crate::compile::compile;
-use crate::doubt::Doubt;
 use crate::kernel::Rules;
 use crate::wanted::Wanted;
 
@@ -86,10 +86,7 @@ enum Why {
 async fn until(arrivals: &Arrivals, doubt: &mut Doubt) -> Why {
     tokio::select! {
         () = arrivals.rung() => Why::Changed,
-        () = doubt.arises() => {
-            doubt.is_settled();
-            Why::Touched
-        }
+        () = doubt.arises() => Why::Touched,
     }
 }
 

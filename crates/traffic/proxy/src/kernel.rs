@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use kedge_netlink::nft::{Batch, Element, Lists};
 use kedge_netlink::{Errno, NetlinkError, Socket};
+use kedge_range::Range;
 
 use crate::elements::{Behind, read_end};
 use crate::family::Family;
 use crate::layout::{Chain, Layout, Role};
-use crate::range::Range;
 use crate::table::{Step, Table};
 use crate::wanted::Target;
 

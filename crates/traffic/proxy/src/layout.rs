@@ -11,10 +11,10 @@
 mod spread;
 
 use kedge_netlink::nft::{Batch, Column, Hook, Register, Rule, SeenChain, SeenSet, Set, Work};
+use kedge_range::Range;
 
 pub(crate) use self::spread::Chain;
 use crate::family::{Family, octets};
-use crate::range::Range;
 
 /// Where nobody is, and where somebody is but not for this caller.
 pub(crate) const REFUSE: &str = "refuse";
@@ -260,7 +260,7 @@ fn of_family(family: Family, cluster: &[Range]) -> Vec<Fixed> {
         Family::V6 => ["guard6", "inner6"],
     };
     let name = |role: Role| role.name(family);
-    let cluster: Vec<&Range> = cluster.iter().filter(|range| range.family() == family).collect();
+    let cluster: Vec<&Range> = cluster.iter().filter(|range| Family::of(range.first()) == family).collect();
     let (first, end) = (Register(0), Register(words(family) + 2));
     let door = || door(Rule::new(), family, first);
     let led = |gate: Gate| at(Rule::new(), gate, family, first).decided_by(name(Role::Gate(gate)), first);
@@ -333,7 +333,7 @@ fn at(rule: Rule, gate: Gate, family: Family, at: Register) -> Rule {
 }
 
 fn from(rule: Rule, range: &Range, is: bool) -> Rule {
-    rule.from(range.family().kernels(), is, &octets(range.first()), &range.mask())
+    rule.from(Family::of(range.first()).kernels(), is, &octets(range.first()), &range.mask())
 }
 
 #[cfg(test)]

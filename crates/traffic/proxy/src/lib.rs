@@ -4,7 +4,6 @@
 
 mod changes;
 mod choose;
-mod doubt;
 mod elements;
 mod family;
 mod figures;
@@ -14,7 +13,6 @@ mod kernel;
 mod layout;
 mod notice;
 mod proxy;
-mod range;
 mod table;
 mod wanted;
 
@@ -25,16 +23,15 @@ use std::time::Duration;
 use kedge_client::{Key, World};
 use kedge_clock::Clock;
 use kedge_facts::{Node, Service, Slice};
-use kedge_netlink::nft::Batch;
+use kedge_netlink::nft::{Batch, Doubt};
 use kedge_netlink::{NetlinkError, Socket};
 
-use self::doubt::Doubt;
 pub use self::figures::{Counts, Figures};
 use self::health::Healths;
 use self::notice::{Noted, Notice};
 pub use self::proxy::ProxyError;
 use self::proxy::{Begun, Proxy};
-pub use self::range::{BadRange, Range};
+pub use kedge_range::{BadRange, Range};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -75,7 +72,7 @@ pub async fn run_counted(settings: Settings, world: World, clock: Clock, figures
         clock.sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
     };
-    let mut doubt = Doubt::over(&settings.table);
+    let mut doubt = Doubt::over(&settings.table, clock.clone());
     let mut healths = Healths::default();
     if let Ok(everybody) = proxy.everybody() {
         everybody.iter().for_each(|key| healths.set(key, proxy.health(key)));
@@ -88,7 +85,7 @@ pub async fn run_counted(settings: Settings, world: World, clock: Clock, figures
             true => Noted::default(),
             false => tokio::select! {
                 noted = notice.next() => noted,
-                () = doubt.arises(&clock) => Noted::default(),
+                () = doubt.arises() => Noted::default(),
             },
         };
         let begun = clock.now();

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use kedge_facts::{Class, Service, ServicePort, Slice};
+use kedge_range::Range;
 
 use crate::choose::{Chosen, Here, choose};
 use crate::family::Family;
-use crate::range::Range;
 
 /// Where a Service is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -213,8 +213,8 @@ fn allowed(service: &Service, family: Family) -> Option<Vec<Range>> {
     if ranges.is_empty() {
         return None;
     }
-    let mut allowed: Vec<Range> = ranges.iter().filter_map(|range| range.parse().ok()).collect();
-    allowed.retain(|range| range.family() == family);
+    let mut allowed: Vec<Range> = ranges.iter().filter_map(|range| range.trim().parse().ok()).collect();
+    allowed.retain(|range| Family::of(range.first()) == family);
     allowed.sort();
     allowed.dedup();
     Some(without_inner(&allowed))

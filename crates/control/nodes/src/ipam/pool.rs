@@ -1,9 +1,8 @@
 //! One range of addresses in pieces of equal size, and which of them are taken. Knows no node.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::Range;
+use kedge_range::{Range, width};
 
 /// The length of a piece's prefix, unless the whole range is smaller.
 const PIECE_V4: u8 = 24;
@@ -24,8 +23,8 @@ pub(super) struct Pool {
 
 impl Pool {
     pub(super) fn new(range: Range, kept: &[Range]) -> Self {
-        let piece_bits = if range.address.is_ipv4() { PIECE_V4 } else { PIECE_V6 }.max(range.bits);
-        let count = 1u64 << (piece_bits - range.bits).min(MOST);
+        let piece_bits = if range.is_v4() { PIECE_V4 } else { PIECE_V6 }.max(range.bits());
+        let count = 1u64 << (piece_bits - range.bits()).min(MOST);
         let mut pool =
             Self { range, piece_bits, count, kept: BTreeSet::new(), taken: BTreeSet::new(), next: 0 };
         pool.kept = kept.iter().flat_map(|range| pool.touched(*range)).collect();
@@ -35,7 +34,7 @@ impl Pool {
     /// Forgets what was taken and learns it anew. What is no range, or not of this pool, is nothing of ours.
     pub(super) fn take_only<'p>(&mut self, pieces: impl Iterator<Item = &'p String>) {
         self.taken.clear();
-        for range in pieces.filter_map(|piece| parse(piece)) {
+        for range in pieces.filter_map(|piece| piece.parse().ok()) {
             let touched = self.touched(range);
             self.taken.extend(touched);
         }
@@ -49,21 +48,17 @@ impl Pool {
     pub(super) fn take(&mut self, index: u64) -> String {
         self.taken.insert(index);
         self.next = (index + 1) % self.count;
-        let first = self.first() + (u128::from(index) << self.piece_size());
-        let address = match self.range.address {
-            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::from(u32::try_from(first).unwrap_or(u32::MAX))),
-            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::from(first)),
-        };
-        format!("{address}/{}", self.piece_bits)
+        let piece = self.range.piece(index, self.piece_bits);
+        piece.map(|piece| piece.to_string()).unwrap_or_default()
     }
 
     /// The pieces that have an address in common with a range.
     fn touched(&self, range: Range) -> std::ops::Range<u64> {
-        if range.address.is_ipv4() != self.range.address.is_ipv4() {
+        if range.is_v4() != self.range.is_v4() {
             return 0..0;
         }
-        let (first, last) = (self.first(), ends(self.range).1);
-        let (from, to) = ends(range);
+        let (first, last) = self.range.ends();
+        let (from, to) = range.ends();
         if to < first || from > last {
             return 0..0;
         }
@@ -74,32 +69,6 @@ impl Pool {
 
     /// The exponent of how many addresses a piece has.
     fn piece_size(&self) -> u8 {
-        width(self.range.address) - self.piece_bits
+        width(self.range.first()) - self.piece_bits
     }
-
-    fn first(&self) -> u128 {
-        ends(self.range).0
-    }
-}
-
-/// The first and the last address of a range, as numbers.
-fn ends(range: Range) -> (u128, u128) {
-    let address = match range.address {
-        IpAddr::V4(address) => u128::from(u32::from(address)),
-        IpAddr::V6(address) => u128::from(address),
-    };
-    let inside = width(range.address).saturating_sub(range.bits);
-    let mask = 1u128.checked_shl(inside.into()).map_or(u128::MAX, |size| size - 1);
-    (address & !mask, address | mask)
-}
-
-fn width(address: IpAddr) -> u8 {
-    if address.is_ipv4() { 32 } else { 128 }
-}
-
-fn parse(text: &str) -> Option<Range> {
-    let (address, bits) = text.split_once('/')?;
-    let address: IpAddr = address.parse().ok()?;
-    let bits: u8 = bits.parse().ok()?;
-    (bits <= width(address)).then_some(Range { address, bits })
 }

@@ -7,8 +7,7 @@ use super::*;
 use crate::testing::{carry_out, node};
 
 fn range(text: &str) -> Range {
-    let (address, bits) = text.split_once('/').unwrap();
-    Range { address: address.parse().unwrap(), bits: bits.parse().unwrap() }
+    text.parse().unwrap()
 }
 
 fn given(pods: &[&str], services: &[&str]) -> Given {

@@ -5,13 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use kedge_netlink::NetlinkError;
+use kedge_range::width;
 use serde_json::{Value, json};
 
 use crate::attach::Attached;
 use crate::error::NetworkError;
 use crate::network::Network;
 use crate::owner::Owner;
-use crate::range::width;
 
 const VERSIONS: [&str; 5] = ["0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"];
 

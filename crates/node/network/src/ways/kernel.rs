@@ -4,13 +4,13 @@ use std::net::IpAddr;
 
 use kedge_netlink::link::{Link, Tunnel};
 use kedge_netlink::{Errno, Message, NetlinkError, Socket, address, link, neighbour, route};
+use kedge_range::width;
 
 use super::plan::{Known, ORIGIN, Place, Places, plan, tunnel_mac, within};
 use super::{Backend, Between, Member, Tended};
 use crate::bridge::{self, outward_mtu};
 use crate::error::NetworkError;
 use crate::network::Network;
-use crate::range::width;
 
 pub(super) fn tend(
     network: &Network,

@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use kedge_netlink::link::Mac;
 use kedge_netlink::neighbour::{Carrier, Neighbour};
 use kedge_netlink::route::Route;
+use kedge_range::Range;
 
 use super::{Backend, Member};
 use crate::owner::mac_of;
-use crate::range::Range;
 
 /// Routes with this number are ours. Others use small ones and those above 180.
 pub(crate) const ORIGIN: u8 = 107;
@@ -159,7 +159,13 @@ impl Known {
     pub(super) fn wanted(plan: &Plan, tunnel: Option<u32>, metric: u32) -> Self {
         let mut wanted = Self::default();
         for (range, way) in &plan.ways {
-            let route = |via, link| Route { to: range.pair(), via: Some(via), link, metric, origin: ORIGIN };
+            let route = |via, link| Route {
+                to: (range.first(), range.bits()),
+                via: Some(via),
+                link,
+                metric,
+                origin: ORIGIN,
+            };
             match (way, tunnel) {
                 (Way::Straight { to, link }, _) => wanted.routes.push(route(*to, *link)),
                 (Way::Tunnel { to, mac }, Some(link)) => {

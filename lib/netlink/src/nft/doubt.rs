@@ -1,16 +1,18 @@
-//! When what the kernel has may no longer be what it was told: somebody touched the table. It may have been ourselves.
+//! Hears that somebody touched a table, whoever it was, and says when to look whether it is still as it was told: whoever sets up a
+//! firewall anew may take all tables away.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use kedge_clock::Clock;
-use kedge_netlink::nft::Watch;
 use tokio::io::unix::AsyncFd;
+
+use super::Watch;
 
 /// From the first touch to the look at what came of it. One look is for all that happens meanwhile.
 const SETTLED: Duration = Duration::from_secs(1);
 
-pub(crate) struct Doubt {
+pub struct Doubt {
     /// Without one nobody is heard, and what others do is found by the next change.
     watch: Option<AsyncFd<Watch>>,
     /// When to look, once somebody was heard.
@@ -19,7 +21,8 @@ pub(crate) struct Doubt {
 }
 
 impl Doubt {
-    pub(crate) fn over(table: &str, clock: Clock) -> Self {
+    /// Needs a running tokio runtime.
+    pub fn over(table: &str, clock: Clock) -> Self {
         let opened = Watch::over(table).map_err(|error| error.to_string());
         #[expect(deprecated, reason = "an owned descriptor stays what it is for as long as it is held")]
         let opened = opened.and_then(|watch| AsyncFd::new(watch).map_err(|error| error.to_string()));
@@ -28,7 +31,7 @@ impl Doubt {
     }
 
     /// Returns when there is reason to look. Nothing is lost if it is not waited for to the end.
-    pub(crate) async fn arises(&mut self) {
+    pub async fn arises(&mut self) {
         let due = match self.due {
             Some(due) => due,
             None => {
@@ -37,13 +40,9 @@ impl Doubt {
             }
         };
         self.clock.until(due).await;
-    }
-
-    /// What was heard up to now is looked at.
-    pub(crate) fn is_settled(&mut self) {
         self.due = None;
+        // What was heard up to now is about to be looked at. What cannot be read is heard again.
         if let Some(watch) = &mut self.watch {
-            // What cannot be read is heard again.
             let _heard = watch.get_mut().was_touched();
         }
     }

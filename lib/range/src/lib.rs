@@ -1,10 +1,9 @@
-//! A range of addresses, and the addresses in it by their place.
+//! A range of addresses as people write it, and the addresses in it by their place. Knows no network and no kernel.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use kedge_netlink::nft::Family;
 use serde::{Deserialize, Serialize};
 
 /// `10.244.1.0/24`; the address is the range's first.
@@ -22,9 +21,7 @@ pub struct BadRange(String);
 impl Range {
     /// None if an address of this family has fewer bits.
     pub fn new(address: IpAddr, bits: u8) -> Option<Self> {
-        let width = width(address);
-        let host = u32::from(width.checked_sub(bits)?);
-        let mask = u128::MAX.checked_shl(host).unwrap_or(0);
+        let mask = mask(address, bits)?;
         Some(Self { first: with_number(address, number(address) & mask), bits })
     }
 
@@ -33,7 +30,8 @@ impl Range {
         Self { first: IpAddr::V4(first), bits }
     }
 
-    pub(crate) const fn v6(first: Ipv6Addr, bits: u8) -> Self {
+    /// The same for the other family.
+    pub const fn v6(first: Ipv6Addr, bits: u8) -> Self {
         Self { first: IpAddr::V6(first), bits }
     }
 
@@ -46,32 +44,32 @@ impl Range {
         self.first
     }
 
+    pub fn last(&self) -> IpAddr {
+        with_number(self.first, number(self.first) | self.inside())
+    }
+
     pub fn is_v4(&self) -> bool {
         self.first.is_ipv4()
-    }
-
-    pub fn overlaps(&self, other: &Self) -> bool {
-        if self.bits <= other.bits { self.contains(other.first) } else { other.contains(self.first) }
-    }
-
-    pub(crate) fn pair(&self) -> (IpAddr, u8) {
-        (self.first, self.bits)
     }
 
     pub fn contains(&self, address: IpAddr) -> bool {
         Self::new(address, self.bits).is_some_and(|range| range == *self)
     }
 
-    /// The first address after the range's own: the node has it.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        if self.bits <= other.bits { self.contains(other.first) } else { other.contains(self.first) }
+    }
+
+    /// The first address after the range's own: by custom the gateway's.
     pub fn gateway(&self) -> IpAddr {
         self.at(1)
     }
 
-    /// The places that pods can have: not the range's own, the gateway's, and where there are broadcasts, theirs.
-    pub(crate) fn places(&self) -> std::ops::Range<u64> {
+    /// The places that can be given out: not the range's own, the gateway's, and where there are broadcasts, theirs.
+    pub fn places(&self) -> std::ops::Range<u64> {
         let host = u32::from(width(self.first) - self.bits);
         let end = 1u64.checked_shl(host).unwrap_or(u64::MAX);
-        let end = if self.first.is_ipv4() { end.saturating_sub(1) } else { end };
+        let end = if self.is_v4() { end.saturating_sub(1) } else { end };
         2..end.max(2)
     }
 
@@ -80,24 +78,32 @@ impl Range {
         with_number(self.first, number(self.first) + u128::from(place))
     }
 
-    pub(crate) fn family(&self) -> Family {
-        if self.first.is_ipv4() { Family::V4 } else { Family::V6 }
+    /// The one of the ranges of so many bits inside it that has this place among them.
+    pub fn piece(&self, place: u64, bits: u8) -> Option<Self> {
+        let size = u32::from(width(self.first).checked_sub(bits)?);
+        let first = number(self.first).checked_add(u128::from(place).checked_shl(size)?)?;
+        Self::new(with_number(self.first, first), bits)
     }
 
-    pub(crate) fn octets(&self) -> Vec<u8> {
-        octets(self.first)
+    /// The first and the last address as numbers.
+    pub fn ends(&self) -> (u128, u128) {
+        (number(self.first), number(self.first) | self.inside())
     }
 
-    pub(crate) fn mask(&self) -> Vec<u8> {
-        let length = octets(self.first).len();
-        let bits = usize::from(self.bits);
-        (0..length)
-            .map(|at| u8::MAX.checked_shl(8 - (bits.saturating_sub(at * 8)).min(8) as u32).unwrap_or(0))
-            .collect()
+    /// As long as an address, with the bits set that all of the range have in common.
+    pub fn mask(&self) -> Vec<u8> {
+        octets(with_number(self.first, !self.inside()))
+    }
+
+    /// The bits in which addresses of the range differ.
+    fn inside(&self) -> u128 {
+        let all = if self.is_v4() { u128::from(u32::MAX) } else { u128::MAX };
+        all & !mask(self.first, self.bits).unwrap_or(u128::MAX)
     }
 }
 
-pub(crate) fn octets(address: IpAddr) -> Vec<u8> {
+/// As they go over the wire.
+pub fn octets(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(address) => address.octets().to_vec(),
         IpAddr::V6(address) => address.octets().to_vec(),
@@ -105,8 +111,14 @@ pub(crate) fn octets(address: IpAddr) -> Vec<u8> {
 }
 
 /// How many bits an address of the same family has.
-pub(crate) fn width(address: IpAddr) -> u8 {
+pub fn width(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
+}
+
+/// The low bits are those of an address of the older family.
+fn mask(address: IpAddr, bits: u8) -> Option<u128> {
+    let host = u32::from(width(address).checked_sub(bits)?);
+    Some(u128::MAX.checked_shl(host).unwrap_or(0))
 }
 
 fn number(address: IpAddr) -> u128 {

@@ -69,3 +69,34 @@ fn addresses_of_a_range_by_their_place() {
         assert!(wrong.parse::<Range>().is_err(), "{wrong}");
     }
 }
+
+#[test]
+fn where_ranges_begin_and_end() {
+    for (text, first, last) in [
+        ("10.244.7.1/16", "10.244.0.0", "10.244.255.255"),
+        ("192.0.2.9/32", "192.0.2.9", "192.0.2.9"),
+        ("0.0.0.0/0", "0.0.0.0", "255.255.255.255"),
+        ("fd00::5/64", "fd00::", "fd00::ffff:ffff:ffff:ffff"),
+        ("::/0", "::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+    ] {
+        let range: Range = text.parse().unwrap();
+        assert_eq!(
+            (range.first().to_string(), range.last().to_string()),
+            (first.to_owned(), last.to_owned())
+        );
+        assert_eq!(range.ends(), (number(range.first()), number(range.last())), "{text}");
+    }
+}
+
+#[test]
+fn pieces_of_a_range() {
+    for (range, place, bits, piece) in [
+        ("10.244.0.0/16", 0, 24, Some("10.244.0.0/24")),
+        ("10.244.0.0/16", 3, 24, Some("10.244.3.0/24")),
+        ("10.244.0.0/16", 3, 33, None),
+        ("fd00::/48", 1, 64, Some("fd00:0:0:1::/64")),
+    ] {
+        let found = range.parse::<Range>().unwrap().piece(place, bits);
+        assert_eq!(found.map(|found| found.to_string()).as_deref(), piece, "{place} of {range}");
+    }
+}

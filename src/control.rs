@@ -30,14 +30,18 @@ pub(crate) enum ControlError {
     Settings(#[from] SettingsError),
 }
 
+const CONTROLLERS: &str = "system:kube-controller-manager";
+/// Whoever holds it does the work.
+const LEASE: &str = "kedge-controllers";
+
 /// What all parts of a server's control plane are made with.
 pub(crate) struct Parts {
     pub(crate) nodes: kedge_nodes::Settings,
+    pub(crate) autoscaling: kedge_autoscale::Settings,
     pub(crate) scheduling: kedge_scheduler::Config,
     pub(crate) metrics: Metrics,
     pub(crate) scheduling_metrics: kedge_scheduler::Metrics,
     /// Ports at which nodes answer themselves.
-    pub(crate) autoscaling: kedge_autoscale::Settings,
     pub(crate) own_ports: BTreeSet<u16>,
 }
 
@@ -54,20 +58,16 @@ impl Parts {
                 ranges,
                 grace: settings.node_monitor_grace_period.map(|grace| grace.0),
             },
+            autoscaling: autoscaling(settings),
             scheduling: scheduling(settings)?,
             metrics: Metrics::default(),
             scheduling_metrics: kedge_scheduler::Metrics::default(),
             own_ports,
-            autoscaling: autoscaling(settings),
         };
         parts.metrics.register(figures);
         parts.scheduling_metrics.register(figures);
         Ok(parts)
     }
-}
-
-fn scheduling(settings: &Settings) -> Result<kedge_scheduler::Config, kedge_scheduler::ConfigError> {
-    kedge_scheduler::Config::read(settings.scheduler.as_ref().unwrap_or(&Value::Null))
 }
 
 fn autoscaling(settings: &Settings) -> kedge_autoscale::Settings {
@@ -79,19 +79,15 @@ fn autoscaling(settings: &Settings) -> kedge_autoscale::Settings {
     kedge_autoscale::Settings { every, reaction, ..usual }
 }
 
+fn scheduling(settings: &Settings) -> Result<kedge_scheduler::Config, kedge_scheduler::ConfigError> {
+    kedge_scheduler::Config::read(settings.scheduler.as_ref().unwrap_or(&Value::Null))
+}
+
 /// Runs all parts of a server until the task is ended. Servers that share a store take turns: the one of them named `me`
 /// works while it leads.
 pub(crate) async fn run(router: Router, clock: Clock, parts: Parts, me: Option<String>) {
-    let acting_as = |name: &str| {
-        let user = User {
-            name: name.to_owned(),
-            groups: vec!["system:masters".to_owned(), "system:authenticated".to_owned()],
-            ..User::default()
-        };
-        kedge_client::in_process(router.clone().acting_as(user))
-    };
-    let client = acting_as("system:kube-controller-manager");
-    let scheduling = acting_as("system:kube-scheduler");
+    let client = acting_as(&router, CONTROLLERS);
+    let scheduling = acting_as(&router, "system:kube-scheduler");
     let work = || {
         // They share one world: nobody wants to hold every pod twice.
         let world = World::new(client.clone(), clock.clone());
@@ -102,7 +98,23 @@ pub(crate) async fn run(router: Router, clock: Clock, parts: Parts, me: Option<S
         let scheduler = Scheduler::new(world, scheduling.clone(), clock.clone(), config, metrics);
         with_scheduler(engine, scheduler).counted_in(parts.metrics.clone()).run()
     };
-    lead(&client, &clock, "kedge-controllers", me, work).await;
+    lead(&client, &clock, LEASE, me, work).await;
+}
+
+pub(crate) fn acting_as(router: &Router, name: &str) -> Client {
+    let user = User {
+        name: name.to_owned(),
+        groups: vec!["system:masters".to_owned(), "system:authenticated".to_owned()],
+        ..User::default()
+    };
+    kedge_client::in_process(router.clone().acting_as(user))
+}
+
+/// Lets another server take the work over at once. For one that works no more.
+pub(crate) async fn resign(router: &Router, clock: &Clock, me: Option<String>) {
+    if let Some(me) = me {
+        Leadership::new(acting_as(router, CONTROLLERS), clock.clone(), LEASE, me).resign().await;
+    }
 }
 
 /// Runs the controllers alone, against the API that a kubeconfig names. Nodes get their addresses from whoever runs that API.
@@ -113,7 +125,7 @@ pub(crate) async fn controllers_alone(kubeconfig: &Path) -> Result<(), ControlEr
         let nodes = kedge_nodes::Settings::default();
         kedge_autoscale::join(controllers(world, client.clone(), clock.clone(), &nodes)).run()
     };
-    lead(&client, &clock, "kedge-controllers", Some(me()), work).await;
+    lead(&client, &clock, LEASE, Some(me()), work).await;
     Ok(())
 }
 

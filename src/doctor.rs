@@ -33,7 +33,7 @@ pub(crate) struct Diagnosis {
 pub(crate) async fn look(settings: &Settings, kubeconfig: Option<PathBuf>, clock: &Clock) -> Diagnosis {
     let data = agent::absolute(&settings.node.data());
     let running = hatch::running(&data).await.ok();
-    let has_node = settings.no_agent != Some(true);
+    let has_node = running.as_ref().map_or(settings.no_agent != Some(true), |running| running.node.is_some());
     let cluster = Cluster::of(settings);
     let about = host::About {
         data: &data,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use kedge_clock::Clock;
 use kedge_http::{FrontProxy, NodeClient};
 use kedge_pki::{Authority, Leaf, Names, PkiError, Purpose, Serving};
+use tokio::sync::watch;
 
 use crate::cluster::Cluster;
 use crate::kubeconfig;
@@ -108,12 +109,27 @@ fn hosts(settings: &Settings, cluster: &Cluster, listen: SocketAddr) -> Vec<Stri
 pub(crate) struct Admin {
     pub(crate) server: String,
     pub(crate) files: Vec<PathBuf>,
+    /// All servers of the cluster, where there are several.
+    servers: watch::Sender<Vec<String>>,
 }
 
 impl Admin {
+    pub(crate) fn new(server: String, files: Vec<PathBuf>) -> Self {
+        Self { server, files, servers: watch::Sender::default() }
+    }
+
+    /// Whether that is new.
+    pub(crate) fn know(&self, servers: Vec<String>) -> bool {
+        self.servers.send_if_modified(|known| {
+            let is_new = *known != servers;
+            *known = servers;
+            is_new
+        })
+    }
+
     pub(crate) fn write(&self, pki: &Pki) -> Result<(), PkiError> {
         let (issued, _) = pki.admin.current(&pki.authority, pki.clock.now())?;
-        let text = kubeconfig::text(&self.server, pki.authority.pem(), &issued);
+        let text = kubeconfig::text(&self.server, &self.servers.borrow(), pki.authority.pem(), &issued);
         self.files.iter().try_for_each(|file| kedge_pki::write_private(file, &text))
     }
 

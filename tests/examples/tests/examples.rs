@@ -1,6 +1,13 @@
 //! Every example is taken by the API as it is written, and those with pods do what they say, in real containers. Needs root, containerd,
 //! runc and a static busybox.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests fail like tests"
+)]
+
 #[path = "examples/machine.rs"]
 mod machine;
 #[path = "examples/run.rs"]

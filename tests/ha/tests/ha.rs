@@ -1,6 +1,13 @@
 //! Three servers on an etcd of three members, all real, on loopback. Any one of them is killed; clients that know all servers go on,
 //! another server takes the work over in time, and nothing is done twice.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests fail like tests"
+)]
+
 #[path = "ha/cluster.rs"]
 mod cluster;
 #[path = "ha/etcd.rs"]

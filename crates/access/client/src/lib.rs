@@ -6,6 +6,7 @@ mod objects;
 #[cfg(test)]
 mod scripted;
 mod servers;
+pub mod several;
 mod transport;
 mod wire;
 pub mod world;

@@ -7,6 +7,8 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use tower::{BoxError, Service};
 
+use crate::several::answering;
+
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     #[error("the kubeconfig cannot be used")]
@@ -15,8 +17,9 @@ pub enum ConnectError {
     Client(#[from] Box<kube::Error>),
 }
 
-/// A client over HTTPS to the current context of a kubeconfig.
+/// A client over HTTPS to the current context of a kubeconfig: of a server that answers now, if it lists several.
 pub async fn https(kubeconfig: Kubeconfig) -> Result<Client, ConnectError> {
+    let kubeconfig = answering(kubeconfig).await;
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     Client::try_from(config).map_err(|error| ConnectError::Client(Box::new(error)))
 }

@@ -222,12 +222,10 @@ fn ready(folder: &Path, at: usize) -> Place {
             std::fs::read_to_string(data.join("kubeconfig")).map_err(|error| error.to_string())?;
         let url =
             kubeconfig.lines().find_map(|line| line.trim().strip_prefix("server: ")).ok_or("no address")?;
-        let said = try_kubectl(&data, "/readyz");
-        // Asked of one that is gone, for its address alone.
-        if said.is_ok() || !is_listening(url) {
-            url.parse().map_err(|_| url.to_owned())
-        } else {
-            Err(said.unwrap_err())
+        match try_kubectl(&data, "/readyz") {
+            // Asked of one that is gone, for its address alone.
+            Err(why) if is_listening(url) => Err(why),
+            _ => url.parse().map_err(|_| url.to_owned()),
         }
     })
 }

@@ -65,7 +65,10 @@ impl Controller for Jobs {
             return Ok(Plan::from(own.actions));
         }
         let scene = Scene::new(Facts::of(job), own.pods);
-        let is_free = |name: &str| pods.get(&Key::new(job.namespace().unwrap_or_default(), name)).is_none();
+        let is_free = |name: &str| {
+            let key = Key::new(job.namespace().unwrap_or_default(), name);
+            pods.get(&key).is_none() && !pods.had(&key)
+        };
         Ok(Course::decide(job, &scene, now).plan(is_free))
     }
 

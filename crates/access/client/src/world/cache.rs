@@ -32,6 +32,11 @@ impl<K: Watched> Cache<K> {
         self.store.read().get(key).cloned()
     }
 
+    /// Whether an object of this name went lately. What is made anew should not be taken for it.
+    pub fn had(&self, key: &Key) -> bool {
+        self.store.read().had(key)
+    }
+
     /// All objects, in order of namespace and name.
     pub fn all(&self) -> Vec<Arc<K>> {
         self.store.read().all().map(|(_, object)| object.clone()).collect()

@@ -1,7 +1,8 @@
 //! The objects of one kind and the ways to find them. Knows no API and no waiting.
 
 use std::any::Any;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
@@ -13,7 +14,11 @@ pub(super) struct Store<K> {
     /// In order of namespace, so that one namespace is a range.
     objects: BTreeMap<Arc<Key>, Arc<K>>,
     found_by: HashMap<Trait, BTreeSet<Arc<Key>>>,
+    /// Whose names were in use until lately, each as a number; the last ones only.
+    gone: VecDeque<u64>,
 }
+
+const REMEMBERED: usize = 1024;
 
 /// What objects can be found by.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -27,7 +32,7 @@ pub(super) enum Trait {
 
 impl<K> Default for Store<K> {
     fn default() -> Self {
-        Self { objects: BTreeMap::new(), found_by: HashMap::new() }
+        Self { objects: BTreeMap::new(), found_by: HashMap::new(), gone: VecDeque::new() }
     }
 }
 
@@ -53,6 +58,11 @@ impl<K: Watched> Store<K> {
         keys.filter_map(|key| self.objects.get_key_value(&**key)).map(|(key, object)| (&**key, object))
     }
 
+    /// Whether one of this name went lately. May say so of another that never was, never the other way round.
+    pub(super) fn had(&self, key: &Key) -> bool {
+        self.gone.contains(&number(key))
+    }
+
     pub(super) fn len(&self) -> usize {
         self.objects.len()
     }
@@ -66,7 +76,7 @@ impl<K: Watched> Store<K> {
         {
             return Some(std::mem::replace(known, object));
         }
-        let before = self.remove(&key);
+        let before = self.take(&key);
         let key = Arc::new(key);
         for found in found_by {
             self.found_by.entry(found).or_default().insert(key.clone());
@@ -76,6 +86,15 @@ impl<K: Watched> Store<K> {
     }
 
     pub(super) fn remove(&mut self, key: &Key) -> Option<Arc<K>> {
+        let before = self.take(key)?;
+        if self.gone.len() == REMEMBERED {
+            self.gone.pop_front();
+        }
+        self.gone.push_back(number(key));
+        Some(before)
+    }
+
+    fn take(&mut self, key: &Key) -> Option<Arc<K>> {
         let before = self.objects.remove(key)?;
         for found in traits(&*before) {
             if let Some(keys) = self.found_by.get_mut(&found) {
@@ -87,6 +106,12 @@ impl<K: Watched> Store<K> {
         }
         Some(before)
     }
+}
+
+fn number(key: &Key) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn traits<K: Watched>(object: &K) -> impl Iterator<Item = Trait> {

@@ -321,6 +321,27 @@ fn sleeps_and_wakes() {
 }
 
 #[test]
+fn a_successor_does_not_bear_the_name_of_who_went() {
+    let rules = json!([{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]);
+    let mut stage = settled(json!({"completions": 2, "parallelism": 2, "completionMode": "Indexed",
+        "podFailurePolicy": {"rules": rules}}));
+    let before = stage.at_work();
+    for pod in &before {
+        let evicted = json!({"status": {"conditions": [{"type": "DisruptionTarget", "status": "True"}]}});
+        stage.edit_pod(pod, evicted);
+        stage.fail(pod);
+        stage.delete(pod);
+    }
+    stage.settle();
+    stage.reap();
+    stage.wait(20);
+    stage.settle();
+    let after = stage.at_work();
+    assert_eq!((after.len(), stage.counts()), (2, (0, 0)));
+    assert!(after.iter().all(|name| !before.contains(name)), "{before:?}, then {after:?}");
+}
+
+#[test]
 fn failures_mean_what_the_policy_says() {
     let rules = json!([
         {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}},

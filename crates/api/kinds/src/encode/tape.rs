@@ -323,13 +323,13 @@ pub(super) fn plain(bytes: &[u8]) -> Option<usize> {
     rest.map(|length| at + length)
 }
 
-/// A field by its name. Stored objects have their keys in order, as the schema has, so the next one is likely near.
+/// A field by its name. Stored objects have their keys in order, as the schema has, so it stands behind the one before; and most names
+/// already differ in their length.
 fn find<'s>(object: &'s ObjectType, name: &[u8], likely: usize) -> Option<(usize, &'s Field)> {
-    if let Some(field) = object.fields.get(likely)
-        && field.name.as_bytes() == name
-    {
-        return Some((likely, field));
-    }
-    let index = object.fields.binary_search_by(|field| field.name.as_bytes().cmp(name)).ok()?;
-    object.fields.get(index).map(|field| (index, field))
+    let behind = object.fields.iter().enumerate().skip(likely);
+    let mut alike = behind.filter(|(_, field)| field.name.len() == name.len());
+    alike.find(|(_, field)| field.name.as_bytes() == name).or_else(|| {
+        let index = object.fields.binary_search_by(|field| field.name.as_bytes().cmp(name)).ok()?;
+        object.fields.get(index).map(|field| (index, field))
+    })
 }

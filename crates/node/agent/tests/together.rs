@@ -97,7 +97,7 @@ async fn what_is_shared_with_the_node_and_with_whoever_looks() {
     assert_eq!(scene.says("pid", with(one(shell("c", &sees)), "hostPID", json!(true))).await, "sees it");
     assert_eq!(scene.says("alone", one(shell("c", "echo $$$$"))).await, "1");
     let ipc = with(one(shell("c", "busybox readlink /proc/self/ns/ipc")), "hostIPC", json!(true));
-    let ours = std::fs::read_link("/proc/1/ns/ipc").unwrap();
+    let ours = std::fs::read_link("/proc/self/ns/ipc").unwrap();
     assert_eq!(scene.says("ipc", ipc).await, ours.to_string_lossy());
     let usual = with(one(shell("c", "echo runs")), "runtimeClassName", json!("usual"));
     assert_eq!(scene.says("usual", usual).await, "runs");

@@ -133,6 +133,11 @@ impl Api {
         Err(CliError::Server(refusal(code.as_u16(), &body, asked)))
     }
 
+    /// Whatever the server answers, as it is.
+    pub(crate) async fn pass(&self, request: Request<Body>) -> Result<Response<Body>, CliError> {
+        self.client.send(request).await.map_err(|error| self.unreachable(&error))
+    }
+
     fn broken(&self, error: &dyn std::error::Error) -> CliError {
         CliError::Unreachable(format!("The connection to {} broke: {}", self.server, causes(error)))
     }

@@ -26,6 +26,8 @@ pub(crate) enum Output {
     Yaml,
     Json,
     Path(Template),
+    /// What a template's paths lead to, as a list.
+    Values(Template),
     Columns(Columns),
 }
 
@@ -48,7 +50,8 @@ impl Output {
             "name" => Self::Name,
             "yaml" => Self::Yaml,
             "json" => Self::Json,
-            "jsonpath" | "jsonpath-as-json" => Self::Path(Template::parse(&template("{.metadata.name}")?)?),
+            "jsonpath" => Self::Path(Template::parse(&template("{.metadata.name}")?)?),
+            "jsonpath-as-json" => Self::Values(Template::parse(&template("{.metadata.name}")?)?),
             "jsonpath-file" => Self::Path(Template::parse(&input::file(template("FILE")?.as_ref())?)?),
             "custom-columns" => Self::Columns(Columns::parse(&template("NAME:.metadata.name")?)?),
             "custom-columns-file" => {
@@ -100,6 +103,7 @@ impl Output {
             Self::Yaml => yaml::text(object),
             Self::Json => json_text(object),
             Self::Path(template) => template.apply(object)?,
+            Self::Values(template) => json_text(&template.values(object).into()),
             Self::Columns(columns) => columns.table(std::slice::from_ref(object), true)?,
         })
     }

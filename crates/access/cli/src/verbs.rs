@@ -24,6 +24,7 @@ mod nodes;
 mod patch;
 mod pods;
 mod port_forward;
+mod proxy;
 mod replace;
 mod resources;
 mod rollout;
@@ -79,6 +80,7 @@ pub(crate) static ROOT: Command = Command {
         &cp::COMMAND,
         &port_forward::COMMAND,
         &top::COMMAND,
+        &proxy::COMMAND,
     ],
     ..Command::EMPTY
 };

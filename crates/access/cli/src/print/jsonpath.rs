@@ -62,6 +62,26 @@ impl Template {
     }
 }
 
+impl Template {
+    /// Everything that its paths lead to, without the text between them.
+    pub(crate) fn values(&self, value: &Value) -> Vec<Value> {
+        fn take(parts: &[Part], root: &Value, here: &Value, all: &mut Vec<Value>) {
+            for part in parts {
+                match part {
+                    Part::Text(_) => {}
+                    Part::Path(path) => all.extend(path.find(root, here).into_iter().cloned()),
+                    Part::Range(over, inner) => {
+                        over.find(root, here).into_iter().for_each(|item| take(inner, root, item, all));
+                    }
+                }
+            }
+        }
+        let mut all = Vec::new();
+        take(&self.0, value, value, &mut all);
+        all
+    }
+}
+
 /// A path alone, with or without braces and the first dot: `.metadata.name`, `{.metadata.name}`, `metadata.name`.
 pub(crate) fn relaxed(text: &str) -> Result<Path, CliError> {
     let bare = text.trim();

@@ -59,7 +59,7 @@ fn cells(row: &Value, columns: &[Value], places: &[usize], shape: &Shape<'_>) ->
         let text = cell(&row["cells"][*at]);
         line.push(if is_name { format!("{}{text}", shape.prefix) } else { text });
     }
-    let label = |key: &String| metadata["labels"][key].as_str().unwrap_or("<none>").to_owned();
+    let label = |key: &String| metadata["labels"][key].as_str().unwrap_or_default().to_owned();
     line.extend(shape.label_columns.iter().map(label));
     line.extend(shape.labels.then(|| labels(&metadata["labels"])));
     line

@@ -205,7 +205,8 @@ async fn serve(session: &Session<'_>, tunnel: &Tunnel, doors: &[Door]) -> Result
         tokio::select! {
             ((door, accepted), ..) = accepted => {
                 let (connection, _) = accepted.map_err(|source| unheard(door.local, source))?;
-                session.screen.line(&format!("Handling connection for {}", door.local))?;
+                // Whoever stopped reading what we say still wants the port.
+                let _unheard = session.screen.line(&format!("Handling connection for {}", door.local));
                 let (local, remote) = (door.local, door.remote);
                 carried.push(async move { (local, remote, tunnel.carry(connection, remote).await) });
             }

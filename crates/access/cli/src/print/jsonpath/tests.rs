@@ -39,6 +39,12 @@ fn templates_find_what_kubectl_finds() {
 }
 
 #[test]
+fn values_come_without_the_text_between_them() {
+    let template = Template::parse("{range .items[*]}{.spec.n}, {end}{.kind}").unwrap();
+    assert_eq!(template.values(&list()), [json!(1), json!(10), json!("List")]);
+}
+
+#[test]
 fn a_path_alone_needs_neither_braces_nor_dot() {
     let list = list();
     for path in ["items[0].spec.n", ".items[0].spec.n", "{.items[0].spec.n}"] {

@@ -137,8 +137,8 @@ async fn list(session: &Session<'_>, typed: &Typed, objects: &[String], names: &
         let mut lines = Vec::new();
         containers(spec, names, |container| {
             lines.push(format!(
-                "# {}s {}, container {}",
-                found.resource.kind.to_lowercase(),
+                "# {} {}, container {}",
+                found.resource.kind,
                 found.name,
                 container["name"].as_str().unwrap_or_default()
             ));

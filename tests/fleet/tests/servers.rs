@@ -8,7 +8,7 @@
 )]
 
 use std::collections::BTreeSet;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -34,14 +34,17 @@ fn free() -> SocketAddr {
 }
 
 fn etcd(folder: &Path) -> (Running, String) {
-    let (client, peer) = (format!("http://{}", free()), format!("http://{}", free()));
+    let at = free();
+    let (client, peer) = (format!("http://{at}"), format!("http://{}", free()));
     let mut command = Command::new("etcd");
     command.arg("--data-dir").arg(folder.join("etcd")).args(["--name", "one", "--log-level", "fatal"]);
     command.args(["--listen-client-urls", &client, "--advertise-client-urls", &client]);
     command.args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer]);
     command.args(["--initial-cluster", &format!("one={peer}")]);
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    (Running(child.expect("this test needs the program etcd")), client)
+    let running = Running(child.expect("this test needs the program etcd"));
+    eventually("etcd listens", PATIENCE, || TcpStream::connect(at).map_err(|error| error.to_string()));
+    (running, client)
 }
 
 struct Server {

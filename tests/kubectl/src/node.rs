@@ -7,6 +7,7 @@ mod logs;
 mod machine;
 mod names;
 mod network;
+mod own;
 mod policies;
 mod ports;
 mod records;
@@ -41,7 +42,7 @@ fn kubectl_works_on_a_node() {
         ("leaving a node", upkeep::drained),
     ];
     // Told again with our own command line in kubectl's place.
-    let again: [Story; 10] = [
+    let again: [Story; 13] = [
         ("ours: what a pod wrote", logs::of_one_that_ended),
         ("ours: what a pod writes", logs::followed),
         ("ours: what it wrote before it was restarted", logs::before_a_restart),
@@ -52,6 +53,9 @@ fn kubectl_works_on_a_node() {
         ("ours: files in and out", exec::copied),
         ("ours: a port of a pod", ports::forwarded),
         ("ours: how much is used", upkeep::top),
+        ("pages of what runs", own::described),
+        ("folders in and out", own::folders),
+        ("several pods behind one name", own::several_pods),
     ];
     // Each tells on its own; what they share is only the node.
     let failed: Vec<&str> = again

@@ -59,9 +59,10 @@ impl For {
             let field = field.trim_matches('\'');
             let end = field.rfind('}').filter(|_| field.starts_with('{'));
             let (path, value) = match end {
-                Some(end) => {
-                    (field.get(..=end), field.get(end + 1..).and_then(|rest| rest.strip_prefix('=')))
-                }
+                Some(end) => (
+                    field.get(..=end),
+                    field.get(end + 1..).and_then(|rest| rest.trim_start_matches('\'').strip_prefix('=')),
+                ),
                 None => match field.split_once('=') {
                     Some((path, value)) => (Some(path), Some(value)),
                     None => (Some(field), None),

@@ -56,7 +56,7 @@ parts! {
 
 #[test]
 fn the_same_seed_gives_the_same_history() {
-    for seed in [1, 2, 3] {
+    for seed in [1, 2, 7, 10, 37] {
         let history = |seed| match kedge_simulation::play(seed) {
             Ok(history) => history,
             Err(failure) => failure.history,

@@ -19,8 +19,17 @@ pub(super) fn under_load(machine: &Machine) {
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "loaded"},
         "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": spec}},
     });
-    machine.kubectl_with(&deployment.to_string(), ["create", "--filename=-"]);
-    machine.kubectl(["autoscale", "deployment", "loaded", "--cpu=50%", "--min=1", "--max=2"]);
+    let target = json!({"type": "Utilization", "averageUtilization": 50});
+    let autoscaler = json!({
+        "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "loaded"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "loaded"}, "maxReplicas": 2,
+            "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}],
+        },
+    });
+    for object in [deployment, autoscaler] {
+        machine.kubectl_with(&object.to_string(), ["create", "--filename=-"]);
+    }
     machine.kubectl(["wait", "--for=condition=Available", "--timeout=30s", "deployment/loaded"]);
     let field = |field: &str| {
         let field = format!("jsonpath={{{field}}}");

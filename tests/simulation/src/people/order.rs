@@ -69,7 +69,7 @@ impl People {
             let scalable: Vec<Thing> =
                 self.things.iter().filter(|thing| SCALABLE.contains(&thing.kind)).copied().collect();
             let thing = *chance.pick(&scalable)?;
-            return self.autoscale(chance, thing).await;
+            return self.autoscale(chance, store, thing).await;
         }
         None
     }
@@ -112,10 +112,11 @@ impl People {
         Some(outcome(format!("user: change ResourceQuota to {pods} pods"), done))
     }
 
-    async fn autoscale(&self, chance: &mut Chance, thing: Thing) -> Option<String> {
+    async fn autoscale(&self, chance: &mut Chance, store: &Snapshot, thing: Thing) -> Option<String> {
         let namespace = self.order.namespace;
         let place = format!("/apis/autoscaling/v2/namespaces/{namespace}/horizontalpodautoscalers");
-        if chance.percent(20) {
+        let there = format!("/registry/horizontalpodautoscalers/{namespace}/{}", thing.name);
+        if store.get(&there).is_some() && chance.percent(40) {
             let path = format!("{place}/{}", thing.name);
             let gone = send(&self.client, "DELETE", &path, &Value::Null).await;
             return Some(outcome(format!("user: delete HorizontalPodAutoscaler {}", thing.name), gone));

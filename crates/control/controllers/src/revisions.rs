@@ -18,6 +18,8 @@ use serde_json::{Value, json};
 /// What a pod carries to say which revision it is of.
 pub(crate) const POD_LABEL: &str = "controller-revision-hash";
 const HASH_LENGTH: usize = 10;
+/// How many old templates are kept where nobody says how many.
+pub(crate) const LIMIT: usize = 10;
 /// The longest part of an owner's name that leaves room for a hash.
 const LONGEST_BASE: usize = 223;
 
@@ -33,6 +35,33 @@ pub(crate) trait Revised: Written {
     /// How many old templates it keeps.
     fn limit(&self) -> usize;
 }
+
+/// What the kinds with templates have in common, which their types don't say.
+macro_rules! revised {
+    ($kind:ty, $label:expr) => {
+        impl $crate::revisions::Revised for $kind {
+            const HASH_LABEL: &'static str = $label;
+
+            fn template(&self) -> Option<&k8s_openapi::api::core::v1::PodTemplateSpec> {
+                self.spec.as_ref().map(|spec| &spec.template)
+            }
+
+            fn selector(&self) -> Option<&k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector> {
+                self.spec.as_ref().map(|spec| &spec.selector)
+            }
+
+            fn collisions(&self) -> i32 {
+                self.status.as_ref().and_then(|status| status.collision_count).unwrap_or(0)
+            }
+
+            fn limit(&self) -> usize {
+                let limit = self.spec.as_ref().and_then(|spec| spec.revision_history_limit);
+                limit.map_or($crate::revisions::LIMIT, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
+            }
+        }
+    };
+}
+pub(crate) use revised;
 
 /// What is remembered of an owner's templates.
 pub(crate) struct History {

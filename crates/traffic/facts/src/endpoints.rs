@@ -1,8 +1,10 @@
 //! A part of the endpoints of a Service.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kedge_client::world::{Listeners, Shelf};
 use kedge_client::{JsonError, Watched};
 use serde::Deserialize;
 
@@ -33,6 +35,10 @@ impl Watched for Slice {
 
     fn found_by(&self) -> impl Iterator<Item = (&str, &str)> {
         self.service.iter().map(|service| (SERVICE, &**service))
+    }
+
+    fn shelf(listeners: &Arc<Listeners>) -> Shelf {
+        Shelf::of::<Self>(listeners)
     }
 }
 

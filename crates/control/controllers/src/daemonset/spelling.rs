@@ -1,34 +1,11 @@
 //! What a DaemonSet asks for, with Kubernetes' defaults where it says nothing.
 
 use k8s_openapi::api::apps::v1::{DaemonSet, RollingUpdateDaemonSet};
-use k8s_openapi::api::core::v1::PodTemplateSpec;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kedge_children::share;
 
-use crate::revisions::{POD_LABEL, Revised};
+use crate::revisions::{POD_LABEL, revised};
 
-const DEFAULT_LIMIT: usize = 10;
-
-impl Revised for DaemonSet {
-    const HASH_LABEL: &'static str = POD_LABEL;
-
-    fn template(&self) -> Option<&PodTemplateSpec> {
-        self.spec.as_ref().map(|spec| &spec.template)
-    }
-
-    fn selector(&self) -> Option<&LabelSelector> {
-        self.spec.as_ref().map(|spec| &spec.selector)
-    }
-
-    fn collisions(&self) -> i32 {
-        self.status.as_ref().and_then(|status| status.collision_count).unwrap_or(0)
-    }
-
-    fn limit(&self) -> usize {
-        let limit = self.spec.as_ref().and_then(|spec| spec.revision_history_limit);
-        limit.map_or(DEFAULT_LIMIT, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
-    }
-}
+revised!(DaemonSet, POD_LABEL);
 
 pub(super) fn min_ready_seconds(set: &DaemonSet) -> i32 {
     set.spec.as_ref().and_then(|spec| spec.min_ready_seconds).unwrap_or(0)

@@ -1,34 +1,12 @@
 //! What a StatefulSet asks for, with Kubernetes' defaults where it says nothing.
 
 use k8s_openapi::api::apps::v1::{RollingUpdateStatefulSetStrategy, StatefulSet};
-use k8s_openapi::api::core::v1::{PersistentVolumeClaim, PodTemplateSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use kedge_children::share;
 
-use crate::revisions::Revised;
+use crate::revisions::revised;
 
-const DEFAULT_LIMIT: usize = 10;
-
-impl Revised for StatefulSet {
-    const HASH_LABEL: &'static str = "controller.kubernetes.io/hash";
-
-    fn template(&self) -> Option<&PodTemplateSpec> {
-        self.spec.as_ref().map(|spec| &spec.template)
-    }
-
-    fn selector(&self) -> Option<&LabelSelector> {
-        self.spec.as_ref().map(|spec| &spec.selector)
-    }
-
-    fn collisions(&self) -> i32 {
-        self.status.as_ref().and_then(|status| status.collision_count).unwrap_or(0)
-    }
-
-    fn limit(&self) -> usize {
-        let limit = self.spec.as_ref().and_then(|spec| spec.revision_history_limit);
-        limit.map_or(DEFAULT_LIMIT, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
-    }
-}
+revised!(StatefulSet, "controller.kubernetes.io/hash");
 
 pub(super) fn wanted(set: &StatefulSet) -> i32 {
     set.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)

@@ -1,5 +1,7 @@
-//! What a machine must have for a server or a node: looked at once, then judged. The judgement is pure; the look changes nothing that
-//! outlives it.
+//! What a machine has that a server or a node needs, looked at once. The look changes nothing that outlives it; what it means is judged
+//! apart.
+
+mod judge;
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
@@ -8,20 +10,9 @@ use std::process::{Command, Stdio};
 
 use jiff::Timestamp;
 
-use super::finding::{Finding, doubt, fine, wrong};
+pub(crate) use self::judge::judge;
 use super::kernel;
-use crate::status::bytes;
 use crate::status::disk::{Room, room};
-
-/// Debian 11's.
-const OLDEST_KERNEL: (u32, u32) = (5, 10);
-const OLDEST_CONTAINERD: (u32, u32) = (1, 6);
-/// Below this nodes say that they have no memory left.
-const LEAST_MEMORY: u64 = 100 << 20;
-/// Shares of the disk, in percent, at which nodes send pods away and at which it is time to look.
-const LEAST_DISK: u64 = 10;
-const LITTLE_DISK: u64 = 20;
-const FEW_FILES: u64 = 65_536;
 
 /// A program that was looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,209 +135,6 @@ fn clock_is_kept() -> Option<bool> {
         "no" => Some(false),
         _ => None,
     }
-}
-
-/// What all of it means.
-pub(crate) fn judge(host: &Host) -> Vec<Finding> {
-    let has_node = !host.programs.is_empty();
-    let mut all = vec![of_root(host, has_node), of_kernel(host)];
-    all.extend(host.features.iter().map(|(feature, has)| of_feature(feature, *has)));
-    if has_node {
-        all.push(of_cgroups(host));
-    }
-    all.extend(host.programs.iter().map(of_program));
-    all.extend(host.ports.iter().map(of_port));
-    all.extend(host.room.map(of_disk));
-    all.extend(host.memory.map(of_memory));
-    all.push(of_files(host.files));
-    all.push(of_clock(host));
-    if has_node {
-        all.push(of_names(host));
-        all.push(match host.forwards {
-            Some(false) => fine("packets are not forwarded yet; the node switches that on when it starts"),
-            _ => fine("packets are forwarded"),
-        });
-    }
-    all.push(match &host.ranges {
-        None => fine("the cluster's ranges of addresses are free here"),
-        Some(why) => wrong(
-            "the cluster's ranges of addresses are taken",
-            why.clone(),
-            "choose others with --cluster-cidr or --service-cidr",
-        ),
-    });
-    all
-}
-
-fn of_root(host: &Host, has_node: bool) -> Finding {
-    match (host.is_root, has_node) {
-        (true, _) => fine("run by root"),
-        (false, true) => wrong(
-            "not run by root",
-            "only root may run containers and set up networks",
-            "use sudo, or run the server with --no-agent",
-        ),
-        (false, false) => fine("not run by root, which a server without a node needs not be"),
-    }
-}
-
-fn of_kernel(host: &Host) -> Finding {
-    match version(&host.kernel) {
-        Some(found) if found < OLDEST_KERNEL => doubt(
-            format!("kernel {}", host.kernel),
-            format!("nothing before {}.{} is tried", OLDEST_KERNEL.0, OLDEST_KERNEL.1),
-            "use a newer kernel",
-        ),
-        _ => fine(format!("kernel {}", host.kernel)),
-    }
-}
-
-fn of_feature(feature: &str, has: Option<bool>) -> Finding {
-    match has {
-        Some(true) => fine(format!("the kernel has {feature}")),
-        None => doubt(
-            format!("whether the kernel has {feature} cannot be seen"),
-            "only root can try",
-            "run `kedge doctor` as root",
-        ),
-        Some(false) => wrong(
-            format!("the kernel has no {feature}"),
-            "pods and Services are carried by it",
-            format!(
-                "`modprobe {}`; if that fails, use a kernel that has it (a distribution's own has)",
-                feature.split(' ').next().unwrap_or(feature)
-            ),
-        ),
-    }
-}
-
-fn of_cgroups(host: &Host) -> Finding {
-    let missing: Vec<&str> = ["cpu", "memory", "pids"]
-        .into_iter()
-        .filter(|name| !host.cgroups.iter().any(|has| has == name))
-        .collect();
-    match missing.is_empty() {
-        true => fine("cgroups for cpu, memory and pids"),
-        false => wrong(
-            format!("no cgroup controller for {}", missing.join(", ")),
-            "pods' requests and limits are kept by them",
-            "add cgroup_enable=memory (and cgroup_memory=1 on some boards) to the kernel's command line",
-        ),
-    }
-}
-
-fn of_program(program: &Program) -> Finding {
-    let name = program.name;
-    let Some(said) = &program.version else {
-        return wrong(
-            format!("{name} is not installed"),
-            "pods run on it",
-            "apt-get install containerd runc, or name a runtime with --container-runtime-endpoint",
-        );
-    };
-    let found = said.split([' ', 'v']).find_map(version);
-    match found {
-        Some(found) if name == "containerd" && found < OLDEST_CONTAINERD => {
-            wrong(format!("{said}"), "it is older than 1.6", "install containerd 1.6 or newer")
-        }
-        _ => fine(said.clone()),
-    }
-}
-
-fn of_port(port: &Port) -> Finding {
-    let Port { what, flag, at, trouble } = port;
-    match trouble {
-        None => fine(format!("{at} is free for {what}")),
-        Some(why) => wrong(
-            format!("{at} cannot be had for {what}: {why}"),
-            "somebody else listens there, or the address is not this machine's",
-            format!("end it (`ss -lnp | grep :{}` says who), or choose another with {flag}", at.port()),
-        ),
-    }
-}
-
-fn of_disk(room: Room) -> Finding {
-    let share = |part: u64, whole: u64| if whole == 0 { 100 } else { part.saturating_mul(100) / whole };
-    let left = share(room.free, room.whole).min(share(room.free_files, room.files));
-    let what = format!("{} of {} of the disk are free", bytes(room.free), bytes(room.whole));
-    let fix = "make room, or give Kedge another place with --data-dir";
-    match left {
-        ..LEAST_DISK => wrong(what, "below 10 % the node takes no more pods and ends some", fix),
-        LEAST_DISK..LITTLE_DISK => doubt(what, "below 15 % unused images go, below 10 % pods", fix),
-        _ => fine(what),
-    }
-}
-
-fn of_memory(free: u64) -> Finding {
-    let what = format!("{} of memory are available", bytes(free));
-    match free {
-        ..LEAST_MEMORY => {
-            wrong(what, "below 100 MiB the node ends pods", "end other programs, or add memory")
-        }
-        _ => fine(what),
-    }
-}
-
-fn of_files(files: u64) -> Finding {
-    match files {
-        ..FEW_FILES => doubt(
-            format!("{files} files may be open at once"),
-            "each connection of a client is one",
-            "raise the hard limit (LimitNOFILE= of the unit, `ulimit -Hn`)",
-        ),
-        _ => fine("enough files may be open at once"),
-    }
-}
-
-fn of_clock(host: &Host) -> Finding {
-    let now = host.now.strftime("%Y-%m-%d %H:%M:%S UTC");
-    // Certificates of a clock that was never set begin in another year than everybody else's.
-    if host.now.as_second() < 1_735_689_600 {
-        return wrong(
-            format!("the clock says {now}"),
-            "certificates and leases go by it",
-            "set it: `timedatectl set-ntp true`",
-        );
-    }
-    match host.clock_is_kept {
-        Some(false) => doubt(
-            format!("the clock says {now}, and nobody keeps it right"),
-            "certificates and leases go by it, and machines must agree",
-            "`timedatectl set-ntp true`, or run chrony",
-        ),
-        _ => fine(format!("the clock says {now}")),
-    }
-}
-
-fn of_names(host: &Host) -> Finding {
-    let is_name = |name: &str| {
-        name.len() <= 253
-            && name
-                .bytes()
-                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte))
-    };
-    match &host.name {
-        Some(name) if !is_name(name) => wrong(
-            format!("the host name {name:?} cannot name a node"),
-            "nodes' names are letters, digits, dashes and dots",
-            "choose one with --node-name, or `hostnamectl set-hostname`",
-        ),
-        _ if host.nameservers == 0 => doubt(
-            "/etc/resolv.conf names no server",
-            "pods can look up the cluster's names alone",
-            "name one with --dns-upstream",
-        ),
-        _ => fine("a host name, and servers that answer for other names"),
-    }
-}
-
-/// The first two numbers of a version.
-fn version(text: &str) -> Option<(u32, u32)> {
-    let mut numbers = text.split('.').map(|part| {
-        let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
-        digits.parse().ok()
-    });
-    Some((numbers.next()??, numbers.next()??))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-use super::super::finding::Level;
+use super::super::finding::{Finding, Level};
 use super::*;
 
 fn healthy() -> Host {

@@ -32,12 +32,14 @@ async fn any_one_may_die() {
     cluster.until_pods(3, Duration::from_secs(60)).await;
 
     let leader = cluster.leader();
+    cluster.until_listed(leader);
     let begun = Instant::now();
     cluster.kill_server(leader);
     cluster.scale(5).await;
     cluster.until_pods(5, TAKEN_OVER.saturating_sub(begun.elapsed())).await;
     eprintln!("another server led {:?} after the leader was killed", begun.elapsed());
     assert_ne!(cluster.leader(), leader, "the one that was killed leads no more");
+    cluster.assert_tokens_are_listed_by(leader);
 
     cluster.start_server(leader).await;
     let follower = (0..3).find(|one| *one != cluster.leader() && *one != leader).unwrap();

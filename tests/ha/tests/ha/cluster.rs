@@ -177,6 +177,23 @@ impl Cluster {
         assert!((pods - 2..=pods).contains(&told), "{told} pods were made");
     }
 
+    /// Waits until the kubeconfig that a server wrote names all of them.
+    pub(crate) fn until_listed(&self, at: usize) {
+        let file = data(self.folder.path(), at).join("kubeconfig");
+        eventually("the kubeconfig names all servers", PATIENCE, || {
+            let text = std::fs::read_to_string(&file).map_err(|error| error.to_string())?;
+            let list = text.lines().find_map(|line| line.trim().strip_prefix("servers: ")).unwrap_or_default();
+            if list.matches("https://").count() == 3 { Ok(()) } else { Err(format!("{list:?}")) }
+        });
+    }
+
+    /// With the kubeconfig of one that is gone, by whoever of the list answers.
+    pub(crate) fn assert_tokens_are_listed_by(&self, gone: usize) {
+        let kubeconfig = data(self.folder.path(), gone).join("kubeconfig");
+        let listed = Command::new(binary()).args(["token", "list", "--kubeconfig"]).arg(kubeconfig).output().unwrap();
+        assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+    }
+
     fn logs(&self) -> String {
         let end = |at: usize| {
             let text = std::fs::read_to_string(log(self.folder.path(), at)).unwrap_or_default();

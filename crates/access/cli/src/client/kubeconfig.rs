@@ -62,6 +62,7 @@ pub(crate) async fn config(typed: &Typed, setting: &Setting) -> Result<Config, C
                 cluster: typed.global("cluster").map(str::to_owned),
                 user: typed.global("user").map(str::to_owned),
             };
+            let kubeconfig = kedge_client::several::answering(kubeconfig).await;
             let made = Config::from_custom_kubeconfig(kubeconfig, &options).await;
             made.map_err(|error| CliError::Kubeconfig { message: causes(&error) })?
         }

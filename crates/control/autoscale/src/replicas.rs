@@ -47,6 +47,9 @@ pub(crate) struct Answer {
     pub(crate) utilization: Option<i32>,
 }
 
+/// What pods use, by their names.
+type Values<'a> = BTreeMap<&'a str, i64>;
+
 /// How use relates to its target.
 struct Use {
     ratio: f64,
@@ -65,9 +68,7 @@ impl Scene<'_> {
     ) -> Result<Answer, String> {
         let of_pod = |pod: &Arc<Pod>| Ok((pod.name_any(), pods::request(pod, container, resource)?));
         let requests: Result<BTreeMap<String, i64>, String> = self.pods.iter().map(of_pod).collect();
-        let of = |values: &BTreeMap<&str, i64>| {
-            utilization(values, requests.as_ref().map_err(String::clone)?, target)
-        };
+        let of = |values: &Values<'_>| utilization(values, requests.as_ref().map_err(String::clone)?, target);
         // Who is not measured may use all that it asked for.
         let all = |pod: &str| {
             let request = requests.as_ref().ok().and_then(|requests| requests.get(pod)).copied();
@@ -78,7 +79,7 @@ impl Scene<'_> {
 
     /// As an amount for each pod. `resource` is empty where it is none.
     pub(crate) fn average(&self, samples: &Samples, resource: &str, target: i64) -> Result<Answer, String> {
-        let of = |values: &BTreeMap<&str, i64>| {
+        let of = |values: &Values<'_>| {
             let average = sum(values.values().copied()) / i64::try_from(values.len()).unwrap_or(1).max(1);
             Ok(Use { ratio: average as f64 / target as f64, average, utilization: None })
         };
@@ -89,7 +90,7 @@ impl Scene<'_> {
         &self,
         samples: &Samples,
         resource: &str,
-        of: &dyn Fn(&BTreeMap<&str, i64>) -> Result<Use, String>,
+        of: &dyn Fn(&Values<'_>) -> Result<Use, String>,
         most: &dyn Fn(&str) -> i64,
     ) -> Result<Answer, String> {
         if self.pods.is_empty() {
@@ -97,7 +98,7 @@ impl Scene<'_> {
         }
         let groups = Groups::of(self.pods, samples, resource, self.settings, self.now);
         let counts = |name: &str| !groups.ignored.contains(name) && !groups.unready.contains(name);
-        let mut values: BTreeMap<&str, i64> = samples
+        let mut values: Values<'_> = samples
             .iter()
             .filter(|(name, _)| counts(name))
             .map(|(name, sample)| (name.as_str(), sample.value))
@@ -162,11 +163,7 @@ impl Scene<'_> {
     }
 }
 
-fn utilization(
-    values: &BTreeMap<&str, i64>,
-    requests: &BTreeMap<String, i64>,
-    target: i32,
-) -> Result<Use, String> {
+fn utilization(values: &Values<'_>, requests: &BTreeMap<String, i64>, target: i32) -> Result<Use, String> {
     let known: Vec<(i64, i64)> =
         values.iter().filter_map(|(name, value)| Some((*value, *requests.get(*name)?))).collect();
     let used = sum(known.iter().map(|(value, _)| *value));

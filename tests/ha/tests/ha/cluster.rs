@@ -182,7 +182,8 @@ impl Cluster {
         let file = data(self.folder.path(), at).join("kubeconfig");
         eventually("the kubeconfig names all servers", PATIENCE, || {
             let text = std::fs::read_to_string(&file).map_err(|error| error.to_string())?;
-            let list = text.lines().find_map(|line| line.trim().strip_prefix("servers: ")).unwrap_or_default();
+            let list =
+                text.lines().find_map(|line| line.trim().strip_prefix("servers: ")).unwrap_or_default();
             if list.matches("https://").count() == 3 { Ok(()) } else { Err(format!("{list:?}")) }
         });
     }
@@ -190,7 +191,8 @@ impl Cluster {
     /// With the kubeconfig of one that is gone, by whoever of the list answers.
     pub(crate) fn assert_tokens_are_listed_by(&self, gone: usize) {
         let kubeconfig = data(self.folder.path(), gone).join("kubeconfig");
-        let listed = Command::new(binary()).args(["token", "list", "--kubeconfig"]).arg(kubeconfig).output().unwrap();
+        let listed =
+            Command::new(binary()).args(["token", "list", "--kubeconfig"]).arg(kubeconfig).output().unwrap();
         assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
     }
 

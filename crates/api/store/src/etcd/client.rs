@@ -24,6 +24,10 @@ use crate::{Entry, Key, Revision};
 /// The key of events that mean nothing; no entry.
 pub(crate) const TICK: &str = "/.tick";
 
+/// How often a call that reached nobody is made again, and after what pause. Members are taken by chance.
+const TRIES: u32 = 20;
+const BETWEEN: Duration = Duration::from_millis(5);
+
 /// What etcd takes in one request unless told otherwise.
 const REQUEST_LIMIT: usize = 3 << 19;
 
@@ -131,7 +135,8 @@ impl Client {
         self.in_time(opened, EtcdAttempt::Watch).await.map(tonic::Response::into_inner)
     }
 
-    async fn call<Q: Message + 'static, A: Message + Default + 'static>(
+    /// A member that is away takes its share of calls like the others: what never reached it is sent to another.
+    async fn call<Q: Message + Clone + 'static, A: Message + Default + 'static>(
         &self,
         path: &'static str,
         request: Q,
@@ -139,8 +144,18 @@ impl Client {
     ) -> Result<A, StoreError> {
         let mut grpc = self.grpc.clone();
         let answered = async {
-            grpc.ready().await.map_err(unreachable)?;
-            grpc.unary(Request::new(request), PathAndQuery::from_static(path), ProstCodec::default()).await
+            let mut tries = TRIES;
+            loop {
+                grpc.ready().await.map_err(unreachable)?;
+                let path = PathAndQuery::from_static(path);
+                match grpc.unary(Request::new(request.clone()), path, ProstCodec::default()).await {
+                    Err(status) if tries > 0 && was_never_sent(&status) => {
+                        tries -= 1;
+                        tokio::time::sleep(BETWEEN).await;
+                    }
+                    answer => return answer,
+                }
+            }
         };
         self.in_time(answered, attempt).await.map(tonic::Response::into_inner)
     }
@@ -188,4 +203,9 @@ fn endpoint(text: &str, tls: Option<&EtcdTls>) -> Result<Endpoint, StoreError> {
         endpoint = endpoint.tls_config(config).map_err(unusable)?;
     }
     Ok(endpoint)
+}
+
+/// Whether a call failed because there was no connection to make it on.
+fn was_never_sent(status: &Status) -> bool {
+    status.code() == Code::Unavailable && status.message().contains("connect error")
 }

@@ -163,14 +163,19 @@ fn follow_kinds(shared: &Arc<Shared>, found: &Discovery, wake: &Wake) {
         if let Some(kind) = shared.kinds.lock().remove(&resource) {
             kind.task.abort();
         }
-        for uid in shared.graph.lock().uids(&resource) {
-            forget(shared, &uid, wake);
-        }
+        forget_all(&shared.graph, &resource, wake);
     }
 }
 
-fn forget(shared: &Shared, uid: &str, wake: &Wake) {
-    let woken = shared.graph.lock().remove(uid);
+/// Nothing of this kind is there any more.
+pub(super) fn forget_all(graph: &Mutex<Graph>, resource: &Resource, wake: &Wake) {
+    // The lock is not held while each is forgotten, which takes it again.
+    let known = graph.lock().uids(resource);
+    known.iter().for_each(|uid| forget(graph, uid, wake));
+}
+
+fn forget(graph: &Mutex<Graph>, uid: &str, wake: &Wake) {
+    let woken = graph.lock().remove(uid);
     woken.into_iter().for_each(|uid| wake(Key::new("", uid)));
 }
 
@@ -202,12 +207,12 @@ async fn follow(
                 known
                     .iter()
                     .filter(|uid| !reading.contains(*uid))
-                    .for_each(|uid| forget(&shared, uid, &wake));
+                    .for_each(|uid| forget(&shared.graph, uid, &wake));
                 reading = HashSet::new();
             }
             Ok(watcher::Event::Apply(object)) => put(&object),
             Ok(watcher::Event::Delete(object)) => {
-                forget(&shared, object.metadata.uid.as_deref().unwrap_or_default(), &wake);
+                forget(&shared.graph, object.metadata.uid.as_deref().unwrap_or_default(), &wake);
             }
             Err(error) => tracing::debug!(kind = resource.kind, %error, "watching broke off"),
         }

@@ -150,3 +150,18 @@ fn an_owner_that_lies_elsewhere_is_none_and_said_so() {
     }
     assert_eq!(said(&graph, "c"), "OwnerRefInvalidNamespace", "nor whether it is there");
 }
+
+#[test]
+fn a_kind_that_goes_takes_its_objects_along_and_stops_nobody() {
+    let graph = Arc::new(Mutex::new(graph(&[("a", &[]), ("b", &["a"])])));
+    let resource = graph.lock().get("a").unwrap().resource.clone();
+    let (told, heard) = std::sync::mpsc::channel();
+    let forgotten = graph.clone();
+    std::thread::spawn(move || {
+        let wake: kedge_engine::Wake = Arc::new(|_| {});
+        feed::forget_all(&forgotten, &resource, &wake);
+        told.send(()).unwrap();
+    });
+    heard.recv_timeout(std::time::Duration::from_secs(20)).expect("still untrue: all are forgotten");
+    assert!(graph.lock().get("a").is_none() && graph.lock().get("b").is_none());
+}

@@ -9,8 +9,9 @@ use std::sync::LazyLock;
 use kedge_client::{Revision, World};
 use kedge_clock::Clock;
 use kedge_dns::wire::{Foreign, Query, Section, bare, skim};
-use kedge_dns::{Dns, Hosts, Range, Settings, Upstreams, start};
+use kedge_dns::{Dns, Hosts, Settings, Upstreams, start};
 use kedge_facts::{Namespace, Pod, Service, Slice};
+use kedge_range::Range;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 
@@ -19,10 +20,11 @@ static DNS: LazyLock<Dns> = LazyLock::new(|| {
     let addresses: Vec<IpAddr> = vec![[10, 96, 0, 10].into()];
     let settings = Settings {
         zone: "cluster.local".to_owned(),
-        ranges: vec![Range::new(addresses[0], 16)],
+        ranges: Range::new(addresses[0], 16).into_iter().collect(),
         addresses,
         port: 53,
         note: PathBuf::new(),
+        memory: None,
         upstreams: Upstreams::These(Vec::new()),
         stubs: Vec::new(),
     };

@@ -116,7 +116,7 @@ fn of_program(program: &Program) -> Finding {
     let found = said.split([' ', 'v']).find_map(version);
     match found {
         Some(found) if name == "containerd" && found < OLDEST_CONTAINERD => {
-            wrong(format!("{said}"), "it is older than 1.6", "install containerd 1.6 or newer")
+            wrong(said.to_string(), "it is older than 1.6", "install containerd 1.6 or newer")
         }
         _ => fine(said.clone()),
     }
@@ -135,7 +135,7 @@ fn of_port(port: &Port) -> Finding {
 }
 
 fn of_disk(room: Room) -> Finding {
-    let share = |part: u64, whole: u64| if whole == 0 { 100 } else { part.saturating_mul(100) / whole };
+    let share = |part: u64, whole: u64| part.saturating_mul(100).checked_div(whole).unwrap_or(100);
     let left = share(room.free, room.whole).min(share(room.free_files, room.files));
     let what = format!("{} of {} of the disk are free", bytes(room.free), bytes(room.whole));
     let fix = "make room, or give Kedge another place with --data-dir";

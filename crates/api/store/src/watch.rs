@@ -117,10 +117,8 @@ impl Watch {
         }
         // Read first: what is pushed after it may lie behind the cursor that we compare next.
         let pushed = self.hub.pushed();
-        match self.group.ring.lock().end() == self.cursor {
-            true => pushed.max(self.seen),
-            false => self.seen,
-        }
+        let end = self.group.ring.lock().end();
+        if end == self.cursor { pushed.max(self.seen) } else { self.seen }
     }
 
     fn refill(&mut self) -> Result<(), WatchEnd> {

@@ -34,7 +34,8 @@ impl Stream {
     /// Returns once the peer has taken the stream.
     pub async fn accepted(&mut self) -> Result<(), SessionError> {
         let state = self.writer.state.wait_for(|state| *state != State::Waiting).await;
-        match state.map_err(|_| SessionError::Ended)?.clone() {
+        let state = state.map_err(|_| SessionError::Ended)?.clone();
+        match state {
             State::Open | State::Waiting => Ok(()),
             State::Reset(status) => Err(SessionError::Reset(status)),
             State::Lost => Err(SessionError::Ended),

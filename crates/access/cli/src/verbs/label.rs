@@ -12,7 +12,6 @@ use crate::session::Session;
 const FLAGS: &[Flag] = &[
     switch("overwrite", "Change values that are there"),
     switch("list", "Show what there is"),
-    switch("local", "Change the manifest, not the server"),
     value("resource-version", "VERSION", "Only if it is at this version"),
 ];
 

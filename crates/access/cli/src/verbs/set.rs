@@ -4,15 +4,13 @@ mod env;
 
 use serde_json::Value;
 
-use crate::args::{ALL, Command, EVERYWHERE, FILES, Flag, OUTPUT, Part, SELECT, Typed, WRITE, switch, value};
+use crate::args::{ALL, Command, EVERYWHERE, FILES, OUTPUT, Part, SELECT, Typed, WRITE, value};
 use crate::change::{change, object_at, pod_spec};
 use crate::error::CliError;
 use crate::print::Output;
 use crate::select;
 use crate::session::Session;
 use crate::verbs::label::split;
-
-const LOCAL: &[Flag] = &[switch("local", "Change the manifest, not the server")];
 
 pub(crate) static COMMAND: Command = Command {
     name: "set",
@@ -27,7 +25,7 @@ static IMAGE: Command = Command {
     about: "Set images of containers",
     usage: "(-f FILE | KIND NAME) CONTAINER=IMAGE…",
     examples: &["set image deployment/web web=nginx:1.27", "set image ds log *=busybox"],
-    flags: &[LOCAL, FILES, OUTPUT, WRITE, SELECT, ALL, EVERYWHERE],
+    flags: &[FILES, OUTPUT, WRITE, SELECT, ALL, EVERYWHERE],
     run: Some(|session, typed| Box::pin(image(session, typed))),
     ..Command::EMPTY
 };
@@ -43,7 +41,6 @@ static RESOURCES: Command = Command {
             value("limits", "KEY=AMOUNT,…", "The limits"),
             value("requests", "KEY=AMOUNT,…", "The requests"),
         ],
-        LOCAL,
         FILES,
         OUTPUT,
         WRITE,
@@ -60,7 +57,7 @@ static SERVICE_ACCOUNT: Command = Command {
     aliases: &["sa"],
     about: "Set the service account of a workload",
     usage: "(-f FILE | KIND NAME) ACCOUNT",
-    flags: &[LOCAL, FILES, OUTPUT, WRITE, ALL],
+    flags: &[FILES, OUTPUT, WRITE, ALL],
     run: Some(|session, typed| Box::pin(service_account(session, typed))),
     ..Command::EMPTY
 };
@@ -70,7 +67,6 @@ static SELECTOR: Command = Command {
     about: "Set the selector of a service",
     usage: "(-f FILE | KIND NAME) LABELS",
     flags: &[
-        LOCAL,
         FILES,
         OUTPUT,
         WRITE,

@@ -218,7 +218,8 @@ impl Proxy {
     }
 
     fn cut(&self) {
-        for stream in self.open.lock().unwrap().take().into_iter().flatten() {
+        let open = self.open.lock().unwrap().take();
+        for stream in open.into_iter().flatten() {
             let _ = stream.shutdown(Shutdown::Both);
         }
     }

@@ -160,9 +160,8 @@ fn follow_kinds(shared: &Arc<Shared>, found: &Discovery, wake: &Wake) {
     let gone: Vec<Arc<Resource>> =
         shared.kinds.lock().keys().filter(|resource| !there.contains(*resource)).cloned().collect();
     for resource in gone {
-        if let Some(kind) = shared.kinds.lock().remove(&resource) {
-            kind.task.abort();
-        }
+        let kind = shared.kinds.lock().remove(&resource);
+        kind.iter().for_each(|kind| kind.task.abort());
         forget_all(&shared.graph, &resource, wake);
     }
 }

@@ -158,7 +158,7 @@ fn a_kind_that_goes_takes_its_objects_along_and_stops_nobody() {
     let (told, heard) = std::sync::mpsc::channel();
     let forgotten = graph.clone();
     std::thread::spawn(move || {
-        let wake: kedge_engine::Wake = Arc::new(|_| {});
+        let wake: Wake = Arc::new(|_| {});
         feed::forget_all(&forgotten, &resource, &wake);
         told.send(()).unwrap();
     });

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::{generated, name, required};
-use crate::args::{Command, Flag, OUTPUT, Typed, WRITE, switch, value};
+use crate::args::{Command, Flag, OUTPUT, Typed, WRITE, value};
 use crate::error::CliError;
 use crate::input;
 
@@ -15,7 +15,6 @@ const SOURCES: &[Flag] = &[
     value("from-literal", "KEY=VALUE", "A key and its value; can be repeated"),
     value("from-file", "[KEY=]PATH", "A file, or all files of a folder; can be repeated"),
     value("from-env-file", "PATH", "A file of lines KEY=VALUE; can be repeated"),
-    switch("append-hash", "Taken and ignored"),
 ];
 
 pub(super) static CONFIG_MAP: Command = Command {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{LOCAL, containers, each};
+use super::{containers, each};
 use crate::args::{ALL, Command, EVERYWHERE, FILES, Flag, OUTPUT, SELECT, Typed, WRITE, switch, value};
 use crate::change::pod_spec;
 use crate::error::CliError;
@@ -30,7 +30,7 @@ pub(super) static COMMAND: Command = Command {
         "set env deployment/web COLOUR-",
         "set env deployment/web --list",
     ],
-    flags: &[FLAGS, LOCAL, FILES, OUTPUT, WRITE, SELECT, ALL, EVERYWHERE],
+    flags: &[FLAGS, FILES, OUTPUT, WRITE, SELECT, ALL, EVERYWHERE],
     run: Some(|session, typed| Box::pin(run(session, typed))),
     ..Command::EMPTY
 };

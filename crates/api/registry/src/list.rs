@@ -124,6 +124,9 @@ impl Registry {
         let catalog = self.catalog();
         // Objects that a webhook converts are asked for together, so that all of them are at hand first.
         let remote = custom::is_remote(&at.kind);
+        if selection.is_by_form() {
+            return self.list_by_form(at, &selection, state, (&prefix, after.as_ref()), limit).await;
+        }
         match (state, limit) {
             // What a selector chooses is found first: a walk that finds nothing must let others have their turn.
             (State::At(snapshot), None) if !remote && selection.is_everything() => {
@@ -140,7 +143,8 @@ impl Registry {
                     self.inner().pins.release(list.revision);
                 }
                 if let Some(last) = last {
-                    self.inner().pins.keep(snapshot.clone(), self.inner().clock.now(), token.is_none());
+                    let now = self.inner().clock.now();
+                    self.inner().pins.keep(snapshot.clone(), now, token.is_none());
                     let remaining = match (selection.is_everything(), token.and_then(|token| token.remaining))
                     {
                         (false, _) => None,
@@ -149,7 +153,7 @@ impl Registry {
                         (true, None) => Some(snapshot.range(&prefix, Some(last.as_str())).count() as u64),
                     };
                     list.remaining = remaining;
-                    list.continue_token = Token::new(list.revision, &last, &prefix, remaining).encode();
+                    list.continue_token = Token::new(list.revision, &last, &prefix, remaining, now).encode();
                 }
                 Ok(list)
             }
@@ -158,11 +162,69 @@ impl Registry {
                 let (chosen, last) = page(&selection, walk, limit).await;
                 let mut list = self.page_of(&catalog, at, revision, chosen).await?;
                 if let Some(last) = last {
-                    list.continue_token = Token::new(revision, &last, &prefix, None).encode();
+                    let now = self.inner().clock.now();
+                    list.continue_token = Token::new(revision, &last, &prefix, None, now).encode();
                 }
                 Ok(list)
             }
         }
+    }
+
+    /// A list chosen by what somebody outside makes of the objects.
+    async fn list_by_form(
+        &self,
+        at: &At,
+        selection: &Selection,
+        state: State,
+        (prefix, after): (&str, Option<&Key>),
+        limit: Option<usize>,
+    ) -> Result<List, Status> {
+        let all = |(key, entry): (&Key, &Entry)| (key.clone(), entry.clone());
+        let (revision, candidates): (Revision, Vec<(Key, Entry)>) = match &state {
+            State::At(snapshot) => {
+                (snapshot.revision(), snapshot.range(prefix, after.map(Key::as_str)).map(all).collect())
+            }
+            State::Past(revision, map) => {
+                let walk = map.iter().filter(|(key, _)| after.is_none_or(|after| *key > after));
+                (*revision, walk.map(all).collect())
+            }
+        };
+        let chosen = self.chosen_by_form(at, selection, candidates, limit.map(|limit| limit + 1)).await?;
+        let now = self.inner().clock.now();
+        let more = limit.filter(|limit| chosen.len() > *limit);
+        let last = more.and_then(|limit| chosen.get(limit - 1)).map(|(key, ..)| key);
+        if let (Some(_), State::At(snapshot)) = (last, &state) {
+            self.inner().pins.keep(snapshot.clone(), now, after.is_none());
+        }
+        let continue_token = last.map(|last| Token::new(revision, last, prefix, None, now).encode());
+        let shown = limit.unwrap_or(chosen.len());
+        let items = chosen.into_iter().take(shown).map(|(.., bytes)| bytes).collect();
+        let continue_token = continue_token.unwrap_or_default();
+        Ok(List { revision, continue_token, remaining: None, items: Items::ready(items) })
+    }
+
+    /// Which of these a selection takes in the form in which they are served, and that form; not more than `limit`.
+    async fn chosen_by_form(
+        &self,
+        at: &At,
+        selection: &Selection,
+        mut candidates: Vec<(Key, Entry)>,
+        limit: Option<usize>,
+    ) -> Result<Vec<(Key, Entry, Bytes)>, Status> {
+        candidates.retain(|(key, entry)| selection.takes(key.as_str(), entry));
+        let mut chosen = Vec::new();
+        for some in candidates.chunks(CHUNK) {
+            let asked: Vec<(Entry, Revision)> =
+                some.iter().map(|(_, entry)| (entry.clone(), entry.modified())).collect();
+            let served = self.served_all(at, &asked).await?;
+            let both = some.iter().zip(served).filter(|(_, bytes)| selection.takes_form(bytes));
+            chosen.extend(both.map(|((key, entry), bytes)| (key.clone(), entry.clone(), bytes)));
+            if let Some(limit) = limit.filter(|limit| chosen.len() >= *limit) {
+                chosen.truncate(limit);
+                break;
+            }
+        }
+        Ok(chosen)
     }
 
     /// A list of these, as clients see them.
@@ -201,6 +263,10 @@ impl Registry {
                 found.push((key.clone(), entry.clone()));
             }
         }
+        if selection.is_by_form() {
+            let chosen = self.chosen_by_form(at, &selection, found, None).await?;
+            found = chosen.into_iter().map(|(key, entry, _)| (key, entry)).collect();
+        }
         Ok((snapshot.revision(), found))
     }
 
@@ -212,6 +278,7 @@ impl Registry {
     ) -> Result<State, Status> {
         if let Some(token) = token {
             return match token.revision() {
+                Some(_) if token.is_over(self.inner().clock.now()) => Err(self.expired(token)),
                 Some(revision) => self.at_exactly(revision, prefix).map_err(|_| self.expired(token)),
                 None => Ok(State::At(self.inner().store.latest().await.map_err(failure::status)?)),
             };
@@ -271,7 +338,7 @@ impl Registry {
 
     /// The pages that are left can still be had, though from a newer state than those before.
     fn expired(&self, token: &Token) -> Status {
-        let fresh = Token { rv: None, remaining: None, ..token.clone() }.encode();
+        let fresh = Token { rv: None, remaining: None, given: None, ..token.clone() }.encode();
         let message = "The provided continue parameter is too old to display a consistent list result. You can start \
                        a new list without the continue parameter, or use the continue token in this response to \
                        retrieve the remainder of the results. Continuing with the provided token results in an \

@@ -11,10 +11,10 @@ use kedge_store::Entry;
 use serde_json::Value;
 
 use self::traits::Traits;
-use crate::registry::parse;
+use crate::registry::{parse, parse_bytes};
 use crate::strategies::strategy;
 use crate::strategy::Selectable;
-use crate::{convert, key};
+use crate::{convert, custom, key};
 
 /// Parsed and checked against what the kind lets one ask for.
 #[derive(Debug)]
@@ -88,6 +88,21 @@ impl Selection {
         Ok(Self { labels, fields: terms, selectable, custom, prefix_and_scope: place })
     }
 
+    /// Whether it asks for fields that only the form of the asked version has, which somebody outside makes: `takes` then says what may
+    /// be chosen, `takes_form` what is.
+    pub(crate) fn is_by_form(&self) -> bool {
+        self.custom.as_deref().is_some_and(custom::is_remote)
+    }
+
+    pub(crate) fn takes_form(&self, served: &[u8]) -> bool {
+        match &self.custom {
+            Some(kind) if self.is_by_form() => {
+                parse_bytes(served).is_ok_and(|object| self.fields_hold(kind, object))
+            }
+            _ => true,
+        }
+    }
+
     pub(crate) fn is_everything(&self) -> bool {
         self.fields.is_empty() && self.labels.is_everything()
     }
@@ -143,9 +158,16 @@ impl Selection {
 
     /// Whether the fields of a custom kind have the values that were asked for.
     fn defined(&self, entry: &Entry) -> bool {
-        let Some(kind) = &self.custom else { return true };
+        match &self.custom {
+            Some(kind) if !self.is_by_form() => {
+                parse(entry).is_ok_and(|object| self.fields_hold(kind, object))
+            }
+            _ => true,
+        }
+    }
+
+    fn fields_hold(&self, kind: &Kind, mut object: Value) -> bool {
         let Some(rules) = &kind.rules else { return true };
-        let Ok(mut object) = parse(entry) else { return false };
         rules.default(&mut object);
         self.fields.iter().all(|term| match term.field {
             Asked::Defined(at) => {

@@ -102,15 +102,48 @@ impl Registry {
 impl Watching {
     /// The next thing to tell, as soon as there is one. An error is the last thing.
     pub async fn next(&mut self) -> Result<WatchEvent, Status> {
-        if let Some(told) = self.next_initial() {
-            return self.put(told).await;
+        while let Some(told) = self.next_initial() {
+            let is_end = told.entry.is_none();
+            let event = self.put(told).await?;
+            if is_end || self.selection.takes_form(&event.bytes) {
+                return Ok(event);
+            }
         }
         loop {
             let seen = self.events.seen();
             let event = self.events.next().await.map_err(|end| failure::watch_end(end, seen))?;
-            if let Some(told) = self.tell(&event) {
+            let (before, now) = self.takes(&event);
+            let (before, now) = match self.selection.is_by_form() {
+                true => (
+                    before && self.is_in_form(&event, true).await?,
+                    now && self.is_in_form(&event, false).await?,
+                ),
+                false => (before, now),
+            };
+            if let Some(told) = self.tell(&event, before, now) {
                 return self.put(told).await;
             }
+        }
+    }
+
+    /// Whether the object is in the selection in the form in which it is served: as it was before a change, or as it is now.
+    async fn is_in_form(&self, event: &Event, before: bool) -> Result<bool, Status> {
+        let entry = match &event.change {
+            Change::Put { before: was, .. } if before => was.as_ref(),
+            Change::Put { now, .. } => Some(now),
+            Change::Delete { before: was, .. } => Some(was).filter(|_| before),
+        };
+        let Some(entry) = entry else { return Ok(false) };
+        let served = self.registry.served_all(&self.at, &[(entry.clone(), entry.modified())]).await?;
+        Ok(served.first().is_some_and(|bytes| self.selection.takes_form(bytes)))
+    }
+
+    /// Whether an object was in the selection before a change, and whether it is now.
+    fn takes(&self, event: &Event) -> (bool, bool) {
+        let takes = |entry: &Entry| self.selection.takes(event.key.as_str(), entry);
+        match &event.change {
+            Change::Put { now, before } => (before.as_ref().is_some_and(takes), takes(now)),
+            Change::Delete { before, .. } => (takes(before), false),
         }
     }
 
@@ -125,7 +158,8 @@ impl Watching {
         }
         while let Some(event) = self.events.try_next() {
             let event = event.map_err(|end| failure::watch_end(end, self.events.seen()))?;
-            if let Some(told) = self.tell(&event) {
+            let (before, now) = self.takes(&event);
+            if let Some(told) = self.tell(&event, before, now) {
                 return self.put_now(&told).map(Some);
             }
         }
@@ -194,23 +228,19 @@ impl Watching {
     }
 
     /// How a change looks through the selection: an object may come into it or leave it.
-    fn tell(&self, event: &Event) -> Option<Told> {
+    fn tell(&self, event: &Event, was_in: bool, is_in: bool) -> Option<Told> {
         if event.revision <= self.after {
             return None;
         }
-        let takes = |entry: &Entry| self.selection.takes(event.key.as_str(), entry);
         let (kind, entry, written, left) = match &event.change {
-            Change::Put { now, before } => match (takes(now), before.as_ref().filter(|before| takes(before)))
-            {
+            Change::Put { now, before } => match (is_in, before.as_ref().filter(|_| was_in)) {
                 (true, Some(_)) => (WatchKind::Modified, now, now.modified(), false),
                 (true, None) => (WatchKind::Added, now, now.modified(), false),
                 // One that left the selection is shown as it was last seen in it, at the revision at which it left.
                 (false, Some(before)) => (WatchKind::Deleted, before, before.modified(), true),
                 (false, None) => return None,
             },
-            Change::Delete { last, before } if takes(before) => {
-                (WatchKind::Deleted, last, before.modified(), false)
-            }
+            Change::Delete { last, before } if was_in => (WatchKind::Deleted, last, before.modified(), false),
             Change::Delete { .. } => return None,
         };
         Some(Told { kind, entry: Some(entry.clone()), written, revision: event.revision, left })

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kedge_kinds::Reason;
 use serde_json::json;
 
 use crate::testing::{Api, api, config_map, labelled, pod};
@@ -104,11 +105,19 @@ async fn a_page_that_came_too_late_can_be_had_anew() {
     three(&api).await;
     let at = api.at("configmaps", "default", "");
     let first = api.registry.list(&at, &ListQuery { limit: Some(1), ..Default::default() }).await.unwrap();
-    api.clock.advance(Duration::from_secs(3600));
+    api.delete("configmaps", "default", "a").await.unwrap();
+    api.clock.advance(Duration::from_secs(240));
     // The state of that time can still be told from the events since then.
     let query =
         ListQuery { limit: Some(1), continue_token: first.continue_token.clone(), ..Default::default() };
     assert_eq!(api.registry.list(&at, &query).await.unwrap().revision, first.revision);
+    // A token ends nevertheless, and says how to go on from the present state.
+    api.clock.advance(Duration::from_secs(240));
+    let status = api.registry.list(&at, &query).await.unwrap_err();
+    assert_eq!((status.code, status.reason), (410, Reason::Expired));
+    let query = ListQuery { continue_token: status.details.unwrap().continue_token, ..query };
+    let second = api.registry.list(&at, &query).await.unwrap();
+    assert!(second.revision > first.revision && second.remaining == Some(1));
     for (token, why) in [
         ("nonsense", "invalid continue token: continue key is not valid: "),
         (

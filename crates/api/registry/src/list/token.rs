@@ -1,7 +1,8 @@
-//! What `continue` carries: the revision of the first page and the last key of the one before. Opaque to clients.
+//! What `continue` carries: the revision of the first page, the last key of the one before, and when it was given. Opaque to clients.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::{SignedDuration, Timestamp};
 use kedge_kinds::Status;
 use kedge_store::{Key, Revision};
 use serde::{Deserialize, Serialize};
@@ -17,18 +18,35 @@ pub(super) struct Token {
     pub(super) after: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) remaining: Option<u64>,
+    /// In seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) given: Option<i64>,
 }
+
+/// Clients count on it that a token ends, so it does even where the state of its time is still known.
+const LASTS: SignedDuration = SignedDuration::from_mins(5);
 
 const VERSION: &str = "meta.k8s.io/v1";
 
 impl Token {
-    pub(super) fn new(revision: Revision, last: &Key, prefix: &str, remaining: Option<u64>) -> Self {
+    pub(super) fn new(
+        revision: Revision,
+        last: &Key,
+        prefix: &str,
+        remaining: Option<u64>,
+        now: Timestamp,
+    ) -> Self {
         let after = last.as_str().strip_prefix(prefix).unwrap_or_default().to_owned();
-        Self { v: VERSION.to_owned(), rv: Some(revision.get()), after, remaining }
+        let given = Some(now.as_second());
+        Self { v: VERSION.to_owned(), rv: Some(revision.get()), after, remaining, given }
     }
 
     pub(super) fn revision(&self) -> Option<Revision> {
         self.rv.map(Revision::new)
+    }
+
+    pub(super) fn is_over(&self, now: Timestamp) -> bool {
+        self.given.is_some_and(|given| now.as_second().saturating_sub(given) > LASTS.as_secs())
     }
 
     pub(super) fn encode(&self) -> String {

@@ -1,4 +1,5 @@
 mod calls;
+mod conversions;
 mod failures;
 mod matching;
 mod rounds;

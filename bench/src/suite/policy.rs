@@ -119,10 +119,11 @@ fn read<K: DeserializeOwned>(objects: impl Iterator<Item = Value>) -> Result<Vec
     objects.map(one).collect()
 }
 
-/// The first are on this node; `turn` gives it another address.
+/// The first are on this node; every `turn` but the first gives it another address.
 fn pod(at: usize, turn: usize) -> Value {
     let node = if at < HERE { NODE.to_owned() } else { format!("node-{}", at % 9) };
-    let address = format!("10.{}.{}.{}", 64 + turn % 64, at / 250, 1 + at % 250);
+    let part = if turn == 0 { 64 } else { 65 + turn % 180 };
+    let address = format!("10.{part}.{}.{}", at / 250, 1 + at % 250);
     json!({
         "metadata": {
             "name": format!("pod-{at}"), "namespace": format!("ns-{}", at % NAMESPACES), "uid": format!("u{at}"),

@@ -6,7 +6,7 @@ LISTEN ?= 127.0.0.1:6443
 FLAGS ?=
 KEDGE := target/release/kedge
 
-.PHONY: up down uninstall test lint bench fuzz prepare prepare-test build
+.PHONY: up down uninstall test lint bench chaos fuzz prepare prepare-test build
 
 ## Install what is missing, build, start a cluster, say what next
 up: prepare build
@@ -17,9 +17,10 @@ down:
 	@scripts/down "$(KEDGE)" "$(DATA)"
 
 ## Stop the cluster and remove everything that it made
-uninstall: down
-	@if [ -x "$(KEDGE)" ]; then "$(KEDGE)" uninstall --data-dir "$(DATA)"; else rm -rf "$(DATA)"; fi
-	@echo "Removed $(DATA)."
+uninstall:
+	@scripts/down "$(KEDGE)" "$(DATA)" >/dev/null
+	@if [ -x "$(KEDGE)" ]; then "$(KEDGE)" uninstall --data-dir "$(DATA)" >/dev/null; else rm -rf "$(DATA)"; fi
+	@echo "Kedge is gone from this machine, $(DATA) too; what was built is still in target."
 
 ## Everything that CI runs
 test: prepare-test lint
@@ -40,6 +41,13 @@ bench: prepare-test
 SECONDS ?= 60
 fuzz: prepare-test
 	scripts/fuzz $(SECONDS)
+
+## Break three nodes in every way that we know of, for a while: make chaos SECONDS=3600, or ROUNDS=100; KEDGE_SEED=… repeats a run's choices
+chaos: SECONDS = 900
+chaos: prepare-test
+	cargo build --locked -p kedge
+	KEDGE_CHAOS_SECONDS=$(if $(ROUNDS),,$(SECONDS)) KEDGE_CHAOS_ROUNDS=$(ROUNDS) \
+	  cargo test --locked -p kedge-chaos-tests --test chaos -- --nocapture
 
 build:
 	cargo build --locked --release -p kedge

@@ -2,7 +2,6 @@
 //! for is the verbs' to know.
 
 pub(crate) mod channels;
-mod frame;
 pub(crate) mod input;
 pub(crate) mod terminal;
 pub(crate) mod tunnel;

@@ -1,14 +1,10 @@
-//! WebSockets, the server's side: the handshake, and frames as bytes and back. Knows no channels.
+//! WebSockets, the server's side: the handshake, and messages both ways. Knows no channels.
 
-mod frame;
 #[cfg(test)]
 mod tests;
 
 use std::io;
 
-use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use bytes::{Bytes, BytesMut};
 use http::header::{
     CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION,
@@ -16,14 +12,21 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::{BodyExt, Empty};
+use kedge_websocket::{Decoder, FrameError, Side, accepted, encode};
+pub(crate) use kedge_websocket::{Kind, Message};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-pub(crate) use self::frame::{Decoder, Kind, Message, WebSocketError, encode};
 use crate::answer::{Answer, Refusal};
 
-/// Everybody's, by the standard.
-const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 const READ: usize = 32 * 1024;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WebSocketError {
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    #[error("the connection does not work")]
+    Connection(#[source] io::Error),
+}
 
 /// A request to speak WebSocket.
 #[derive(Clone, Debug)]
@@ -52,13 +55,12 @@ impl Handshake {
 
     /// The answer that makes it one. Who asked for no protocol is answered with none.
     pub(crate) fn accept(&self, protocol: Option<&str>) -> Answer {
-        let sum = digest(&SHA1_FOR_LEGACY_USE_ONLY, format!("{}{GUID}", self.key).as_bytes());
         let mut answer = Response::new(Empty::new().boxed_unsync());
         *answer.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
         let headers = answer.headers_mut();
         headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
         headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
-        if let Ok(sum) = STANDARD.encode(sum).parse() {
+        if let Ok(sum) = accepted(&self.key).parse() {
             headers.insert(SEC_WEBSOCKET_ACCEPT, sum);
         }
         if let Some(protocol) = protocol.and_then(|protocol| protocol.parse().ok()) {
@@ -87,7 +89,7 @@ pub(crate) struct Reader<R> {
 
 impl<R: AsyncRead + Unpin> Reader<R> {
     pub(crate) fn new(io: R) -> Self {
-        Self { io, buffer: BytesMut::new(), decoder: Decoder::default() }
+        Self { io, buffer: BytesMut::new(), decoder: Decoder::new(Side::Client) }
     }
 
     /// The next message; none once the connection has ended.
@@ -115,7 +117,7 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
     }
 
     pub(crate) async fn send(&mut self, kind: Kind, parts: &[&[u8]]) -> io::Result<()> {
-        let mut frame = encode(kind, parts);
+        let mut frame = encode(kind, parts, None);
         self.io.write_all_buf(&mut frame).await?;
         self.io.flush().await
     }

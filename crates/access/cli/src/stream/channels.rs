@@ -3,10 +3,10 @@
 
 use bytes::Bytes;
 use kedge_clock::Clock;
+use kedge_websocket::Kind;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::frame::Kind;
 use super::nonsense;
 use super::websocket::{self, Reader, Socket, Writer};
 use crate::client::Api;

@@ -4,11 +4,11 @@
 use bytes::{Bytes, BytesMut};
 use kedge_clock::Clock;
 use kedge_spdy::{Flow, Headers, Reader as Stream, Session as Spdy, SessionError, Writer as Sink};
+use kedge_websocket::Kind;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 
-use super::frame::Kind;
 use super::websocket::{self, Reader, Socket, Writer};
 use crate::client::Api;
 use crate::error::CliError;

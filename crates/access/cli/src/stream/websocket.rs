@@ -1,6 +1,5 @@
 //! A WebSocket to the server, the client's side: the handshake, and messages both ways. Knows no channels.
 
-use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::{Bytes, BytesMut};
@@ -12,16 +11,14 @@ use http::{HeaderValue, Method, Response, StatusCode};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use kedge_clock::Clock;
+use kedge_websocket::{Decoder, Kind, Message, Side, accepted, encode};
 use kube::client::Body;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 
-use super::frame::{Decoder, Kind, Message, encode};
 use super::{broken, nonsense};
 use crate::client::{Api, request};
 use crate::error::CliError;
 
-/// Everybody's, by the standard.
-const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 const READ: usize = 32 * 1024;
 const NORMAL: u16 = 1000;
 
@@ -67,7 +64,7 @@ pub(super) async fn connect(
     let upgraded = hyper::upgrade::on(response).await.map_err(|error| nonsense(&error.to_string()))?;
     let (read, write) = tokio::io::split(TokioIo::new(upgraded));
     Ok(Socket {
-        reader: Reader { io: read, buffer: BytesMut::new(), decoder: Decoder::default() },
+        reader: Reader { io: read, buffer: BytesMut::new(), decoder: Decoder::new(Side::Server) },
         writer: Writer { io: write, clock: clock.clone() },
         protocol,
     })
@@ -76,9 +73,8 @@ pub(super) async fn connect(
 /// What the server chose, if it took the handshake for one.
 fn agreed(response: &Response<Body>, key: &str, protocols: &[&'static str]) -> Result<String, CliError> {
     let told = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
-    let sum = digest(&SHA1_FOR_LEGACY_USE_ONLY, format!("{key}{GUID}").as_bytes());
     if response.status() != StatusCode::SWITCHING_PROTOCOLS
-        || told(SEC_WEBSOCKET_ACCEPT) != Some(&*STANDARD.encode(sum))
+        || told(SEC_WEBSOCKET_ACCEPT) != Some(&*accepted(key))
     {
         return Err(CliError::unmet(
             "unable to upgrade connection: the server does not speak WebSocket here",
@@ -113,7 +109,7 @@ impl Reader {
 impl Writer {
     pub(super) async fn send(&mut self, kind: Kind, parts: &[&[u8]]) -> Result<(), CliError> {
         let mask = (self.clock.chance() as u32).to_be_bytes();
-        let mut frame = encode(kind, parts, mask);
+        let mut frame = encode(kind, parts, Some(mask));
         self.io.write_all_buf(&mut frame).await.map_err(broken)?;
         self.io.flush().await.map_err(broken)
     }

@@ -11,7 +11,7 @@ pub(crate) fn text(server: &str, servers: &[String], authority: &str, admin: &Is
         [] | [_] => String::new(),
         several => format!(
             "\n    extensions:\n    - name: {}\n      extension:\n        servers: [{}]",
-            kedge_client::several::EXTENSION,
+            kedge_client::Servers::EXTENSION,
             several.join(", ")
         ),
     };
@@ -53,7 +53,7 @@ mod tests {
             let text = text("https://127.0.0.1:6443", &servers, "ca", &admin);
             let config: kube::config::Kubeconfig = serde_saphyr::from_str(&text).unwrap();
             let cluster = config.clusters[0].cluster.as_ref().unwrap();
-            kedge_client::several::listed(cluster).iter().map(ToString::to_string).collect::<Vec<_>>()
+            kedge_client::Servers::listed(cluster).iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         assert!(read(&["https://10.0.0.1:6443"]).is_empty());
         assert_eq!(

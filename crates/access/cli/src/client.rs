@@ -9,8 +9,8 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{Method, Request, Response};
 use http_body_util::BodyExt;
+use kube::Client;
 use kube::client::Body;
-use kube::{Client, Config};
 use serde_json::Value;
 
 pub(crate) use self::watch::Lines;
@@ -39,16 +39,19 @@ pub(crate) struct Api {
 
 impl Api {
     pub(crate) async fn connect(typed: &Typed, setting: &Setting, screen: Screen) -> Result<Self, CliError> {
-        let mut config = kubeconfig::config(typed, setting).await?;
+        let (mut config, places) = kubeconfig::config(typed, setting).await?;
         // A watch may be silent for as long as nothing happens; what may take only so long says so itself.
         config.read_timeout = None;
+        // Who is asked to come again later is told so: a drain says which budget it waits for.
+        config.default_retry = false;
         let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
         let namespace = config.default_namespace.clone();
         let timeout = match typed.text("request-timeout") {
             None | Some("0") => None,
             Some(text) => Some(duration(text).ok_or_else(|| CliError::duration("request-timeout", text))?),
         };
-        let client = client(config)?;
+        let client = kedge_client::connect(config, places)
+            .map_err(|error| CliError::Kubeconfig { message: causes(&error) })?;
         Ok(Self { client, namespace, server, timeout, screen, warnings_fail: typed.is("warnings-as-errors") })
     }
 
@@ -145,7 +148,9 @@ impl Api {
     fn unreachable(&self, error: &kube::Error) -> CliError {
         let why = causes(error);
         let place = self.server.trim_start_matches("https://").trim_start_matches("http://");
-        CliError::Unreachable(match why.contains("onnection refused") {
+        // Where there are several servers, each has its own reason.
+        let refused = why.contains("onnection refused") && !why.contains("no server can be reached");
+        CliError::Unreachable(match refused {
             true => format!(
                 "The connection to the server {place} was refused - did you specify the right host or port?"
             ),
@@ -190,10 +195,6 @@ pub(crate) fn with<'v>(path: &str, parameters: impl IntoIterator<Item = (&'v str
 /// [`with`], for parameters of one's own.
 pub(crate) fn with_all(path: &str, parameters: &[(&'static str, String)]) -> String {
     with(path, parameters.iter().map(|(name, value)| (*name, value.as_str())))
-}
-
-fn client(config: Config) -> Result<Client, CliError> {
-    Client::try_from(config).map_err(|error| CliError::Kubeconfig { message: causes(&error) })
 }
 
 fn warnings(response: &Response<Body>) -> Vec<String> {

@@ -6,7 +6,6 @@ mod objects;
 #[cfg(test)]
 mod scripted;
 mod servers;
-pub mod several;
 mod transport;
 mod wire;
 pub mod world;
@@ -17,7 +16,7 @@ pub use objects::{Event, Events, Objects};
 #[doc(hidden)]
 pub use serde_json::Error as JsonError;
 pub use servers::{Place, Servers, Ties, TiesError};
-pub use transport::{ConnectError, https, in_process};
+pub use transport::{ConnectError, connect, https, in_process};
 pub use wire::{FrameError, WatchError};
 pub use world::{Cache, Key, Listener, NotReady, Revision, Seen, Until, Wait, Watched, World, Written};
 #[doc(hidden)]

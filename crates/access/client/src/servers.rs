@@ -2,6 +2,7 @@
 //! which ones there are and who we are may change while the client is used. Knows no kind and asks for nothing itself.
 
 mod dial;
+mod list;
 mod place;
 
 use std::sync::Arc;
@@ -9,14 +10,16 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use http::header::{AUTHORIZATION, HeaderValue};
-use http::{Request, Response, Uri, uri};
+use http::header::{AUTHORIZATION, HeaderValue, UPGRADE};
+use http::{Method, Request, Response, Uri, uri};
+use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::Client;
 use kube::client::Body;
 use parking_lot::RwLock;
+use rustls::ClientConfig;
 use tower::{BoxError, Service};
 
 use self::dial::{Connector, Places};
@@ -71,6 +74,14 @@ impl Servers {
         Ok(Self { places, line })
     }
 
+    /// The same for those who have their own way to say who they are. The servers' certificates are made out to `name`, if it is
+    /// given, and else each to the place where its server is.
+    pub(crate) fn trusting(places: Vec<Place>, tls: ClientConfig, name: Option<String>) -> Self {
+        let places = Arc::new(Places::new(places));
+        let pool = pool(Connector::new(places.clone(), Arc::new(tls), name));
+        Self { places, line: Arc::new(RwLock::new(Line { pool, token: None })) }
+    }
+
     /// A client of whichever answers. Needs a running tokio runtime.
     pub fn client(&self) -> Client {
         Client::new(self.clone(), "default")
@@ -102,13 +113,28 @@ fn line(places: &Arc<Places>, ties: &Ties) -> Result<Line, TiesError> {
         }
         _ => None,
     };
-    let connector = Connector::new(places.clone(), dial::tls(ties)?);
-    let pool = legacy::Client::builder(TokioExecutor::new())
+    let pool = pool(Connector::new(places.clone(), dial::tls(ties)?, None));
+    Ok(Line { pool, token })
+}
+
+fn pool(connector: Connector) -> Pool {
+    legacy::Client::builder(TokioExecutor::new())
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE)
-        .build(connector);
-    Ok(Line { pool, token })
+        .build(connector)
+}
+
+/// The same question once more. What changes something, or has a conversation of its own, must not be said twice.
+fn again(request: &Request<Body>) -> Option<Request<Body>> {
+    let asks = request.method() == Method::GET && request.body().is_end_stream();
+    if !asks || request.headers().contains_key(UPGRADE) {
+        return None;
+    }
+    let mut copy = Request::new(Body::empty());
+    *copy.uri_mut() = request.uri().clone();
+    *copy.headers_mut() = request.headers().clone();
+    Some(copy)
 }
 
 impl Service<Request<Body>> for Servers {
@@ -131,7 +157,14 @@ impl Service<Request<Body>> for Servers {
             if let Some(token) = token {
                 request.headers_mut().insert(AUTHORIZATION, token);
             }
-            Ok(pool.request(request).await?)
+            let again = again(&request);
+            match (pool.request(request).await, again) {
+                (Err(error), Some(again)) if !error.is_connect() => {
+                    // Its server went away while it was asked; another may have the answer.
+                    Ok(pool.request(again).await?)
+                }
+                (answered, _) => Ok(answered?),
+            }
         })
     }
 }

@@ -1,13 +1,15 @@
-//! The two ways to reach the API. Both give the same client; nothing behind them may tell which one it is.
+//! The ways to reach the API. All give the same client; nothing behind them may tell which one it is.
 
 use bytes::Bytes;
 use http::{Request, Response};
-use kube::client::Body;
+use kube::client::retry::RetryPolicy;
+use kube::client::{Body, ClientBuilder, ConfigExt as _};
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
-use tower::{BoxError, Service};
+use tower::retry::RetryLayer;
+use tower::{BoxError, Service, ServiceBuilder};
 
-use crate::several::answering;
+use crate::servers::{Place, Servers};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
@@ -17,11 +19,30 @@ pub enum ConnectError {
     Client(#[from] Box<kube::Error>),
 }
 
-/// A client over HTTPS to the current context of a kubeconfig: of a server that answers now, if it lists several.
+/// A client over HTTPS to the current context of a kubeconfig: of whichever of its servers answers, if it lists several.
 pub async fn https(kubeconfig: Kubeconfig) -> Result<Client, ConnectError> {
-    let kubeconfig = answering(kubeconfig).await;
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-    Client::try_from(config).map_err(|error| ConnectError::Client(Box::new(error)))
+    let options = KubeConfigOptions::default();
+    let places = Servers::meant(&kubeconfig, &options);
+    connect(Config::from_custom_kubeconfig(kubeconfig, &options).await?, places)
+}
+
+/// A client as a configuration says, of whichever of these servers answers. With no places it is the one that the configuration
+/// names, which may then be reached through a proxy or below a path. Dials nobody yet.
+pub fn connect(config: Config, places: Vec<Place>) -> Result<Client, ConnectError> {
+    several(config, places).map_err(|error| ConnectError::Client(Box::new(error)))
+}
+
+fn several(config: Config, places: Vec<Place>) -> Result<Client, kube::Error> {
+    if places.is_empty() {
+        return Client::try_from(config);
+    }
+    let servers = Servers::trusting(places, config.rustls_client_config()?, config.tls_server_name.clone());
+    let service = ServiceBuilder::new()
+        .option_layer(config.default_retry.then(|| RetryLayer::new(RetryPolicy::server_retry())))
+        .option_layer(config.auth_layer()?)
+        .layer(config.extra_headers_layer()?)
+        .service(servers);
+    Ok(ClientBuilder::new(service, config.default_namespace).build())
 }
 
 /// A client of a server in this process: the same router, authorization and encoding as on a socket, without the socket.

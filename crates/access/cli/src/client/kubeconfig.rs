@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use kedge_client::{Place, Servers};
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
@@ -53,8 +54,9 @@ pub(crate) fn namespace(typed: &Typed, setting: &Setting) -> Result<Option<Strin
     Ok(named.and_then(|context| context.context).and_then(|context| context.namespace))
 }
 
-/// Where to connect to and as whom.
-pub(crate) async fn config(typed: &Typed, setting: &Setting) -> Result<Config, CliError> {
+/// Where to connect to and as whom, and all servers there are if the kubeconfig lists several.
+pub(crate) async fn config(typed: &Typed, setting: &Setting) -> Result<(Config, Vec<Place>), CliError> {
+    let mut places = Vec::new();
     let mut config = match merged(typed, setting)? {
         Some(kubeconfig) => {
             let options = KubeConfigOptions {
@@ -62,7 +64,9 @@ pub(crate) async fn config(typed: &Typed, setting: &Setting) -> Result<Config, C
                 cluster: typed.global("cluster").map(str::to_owned),
                 user: typed.global("user").map(str::to_owned),
             };
-            let kubeconfig = kedge_client::several::answering(kubeconfig).await;
+            if typed.global("server").is_none() {
+                places = Servers::meant(&kubeconfig, &options);
+            }
             let made = Config::from_custom_kubeconfig(kubeconfig, &options).await;
             made.map_err(|error| CliError::Kubeconfig { message: causes(&error) })?
         }
@@ -72,7 +76,7 @@ pub(crate) async fn config(typed: &Typed, setting: &Setting) -> Result<Config, C
         },
     };
     overrule(&mut config, typed)?;
-    Ok(config)
+    Ok((config, places))
 }
 
 fn overrule(config: &mut Config, typed: &Typed) -> Result<(), CliError> {

@@ -71,17 +71,19 @@ impl Places {
 pub(super) struct Connector {
     places: Arc<Places>,
     tls: TlsConnector,
+    /// Whom every certificate is made out to, if not to the place where its server is.
+    name: Option<String>,
 }
 
 impl Connector {
-    pub(super) fn new(places: Arc<Places>, tls: Arc<ClientConfig>) -> Self {
-        Self { places, tls: TlsConnector::from(tls) }
+    pub(super) fn new(places: Arc<Places>, tls: Arc<ClientConfig>, name: Option<String>) -> Self {
+        Self { places, tls: TlsConnector::from(tls), name }
     }
 
     async fn connect(self) -> io::Result<Secured> {
         let mut failures = Vec::new();
         for place in self.places.all() {
-            let failure = match tokio::time::timeout(PATIENCE, dial(&place, &self.tls)).await {
+            let failure = match tokio::time::timeout(PATIENCE, self.dial(&place)).await {
                 Ok(Ok(stream)) => {
                     self.places.prefer(&place);
                     return Ok(Secured(Box::new(TokioIo::new(stream))));
@@ -93,18 +95,19 @@ impl Connector {
         }
         Err(io::Error::other(format!("no server can be reached: {}", failures.join("; "))))
     }
-}
 
-async fn dial(place: &Place, tls: &TlsConnector) -> io::Result<TlsStream<TcpStream>> {
-    let name = ServerName::try_from(place.host.clone()).map_err(io::Error::other)?;
-    let stream = TcpStream::connect((place.host.as_str(), place.port)).await?;
-    stream.set_nodelay(true)?;
-    sockopt::set_socket_keepalive(&stream, true)?;
-    sockopt::set_tcp_keepidle(&stream, QUIET)?;
-    sockopt::set_tcp_keepintvl(&stream, BETWEEN)?;
-    sockopt::set_tcp_keepcnt(&stream, SILENCES)?;
-    sockopt::set_tcp_user_timeout(&stream, UNANSWERED)?;
-    tls.connect(name, stream).await
+    async fn dial(&self, place: &Place) -> io::Result<TlsStream<TcpStream>> {
+        let name = self.name.as_ref().unwrap_or(&place.host).clone();
+        let name = ServerName::try_from(name).map_err(io::Error::other)?;
+        let stream = TcpStream::connect((place.host.as_str(), place.port)).await?;
+        stream.set_nodelay(true)?;
+        sockopt::set_socket_keepalive(&stream, true)?;
+        sockopt::set_tcp_keepidle(&stream, QUIET)?;
+        sockopt::set_tcp_keepintvl(&stream, BETWEEN)?;
+        sockopt::set_tcp_keepcnt(&stream, SILENCES)?;
+        sockopt::set_tcp_user_timeout(&stream, UNANSWERED)?;
+        self.tls.connect(name, stream).await
+    }
 }
 
 pub(super) fn tls(ties: &Ties) -> Result<Arc<ClientConfig>, TiesError> {

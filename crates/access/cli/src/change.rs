@@ -32,7 +32,7 @@ pub(crate) async fn change(
         let Some(patch) = difference(&live, &object) else {
             return Ok(Changed { object, differs: false });
         };
-        if session.dry_run()? == DryRun::Client {
+        if session.dry_run()? == DryRun::Client || session.typed.is("local") {
             return Ok(Changed { object, differs: true });
         }
         match send(session, found, manager, patch, &live).await {

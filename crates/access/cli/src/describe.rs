@@ -1,7 +1,7 @@
 //! Objects described for people, as kubectl's users know it: one pure function from an object, what belongs to it, its events and the
 //! time to a page of text. Asks no server; who calls has gathered everything.
 
-mod access;
+pub(crate) mod access;
 mod amounts;
 mod autoscaler;
 mod batch;

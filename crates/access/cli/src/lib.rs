@@ -24,6 +24,7 @@ use std::process::ExitCode;
 
 use args::{Command, Parsed};
 use error::CliError;
+pub use progress::{Beside, bar};
 use screen::Screen;
 use session::Session;
 

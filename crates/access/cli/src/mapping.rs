@@ -123,6 +123,28 @@ impl Mapping {
         Ok(mapping)
     }
 
+    /// Without a server: manifests say what they are, and what that is called can be guessed.
+    pub(crate) fn supposed(manifests: &[Value]) -> Self {
+        let mut mapping = Self::default();
+        for manifest in manifests {
+            let (api_version, kind) = (text(&manifest["apiVersion"]), text(&manifest["kind"]));
+            if mapping.of_kind(&api_version, &kind).is_none() {
+                let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+                let singular = kind.to_lowercase();
+                mapping.resources.push(Resource {
+                    group: group.to_owned(),
+                    version: version.to_owned(),
+                    plural: format!("{singular}s"),
+                    singular,
+                    kind,
+                    namespaced: true,
+                    ..Resource::default()
+                });
+            }
+        }
+        mapping
+    }
+
     /// Adds the groups of a discovery document.
     pub(crate) fn take(&mut self, document: &Value) {
         for group in array(&document["items"]) {

@@ -1,8 +1,12 @@
 //! Differences as merge patches, and `apply`'s three-way merge: what the user no longer says goes, what the user says stays, what others
 //! added remains. Lists that have keys are merged item by item where the kind's schema says so. Pure.
 
+mod patch;
+
 use kedge_kinds::schema::Node;
 use serde_json::{Map, Value};
+
+pub(crate) use self::patch::{Form, patched};
 
 /// The JSON merge patch that makes `from` into `to`; nothing if they are the same.
 pub(crate) fn difference(from: &Value, to: &Value) -> Option<Value> {

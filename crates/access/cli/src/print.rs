@@ -2,6 +2,7 @@
 
 pub(crate) mod age;
 pub(crate) mod columns;
+mod go;
 pub(crate) mod jsonpath;
 pub(crate) mod table;
 pub(crate) mod yaml;
@@ -9,6 +10,7 @@ pub(crate) mod yaml;
 use serde_json::{Value, json};
 
 use self::columns::Columns;
+use self::go::GoTemplate;
 use self::jsonpath::Template;
 use crate::args::Typed;
 use crate::error::CliError;
@@ -29,6 +31,7 @@ pub(crate) enum Output {
     /// What a template's paths lead to, as a list.
     Values(Template),
     Columns(Columns),
+    Go(GoTemplate),
 }
 
 impl Output {
@@ -38,6 +41,9 @@ impl Output {
             Some((form, template)) => (form, Some(template.to_owned())),
             None => (given, typed.text("template").map(str::to_owned)),
         };
+        // Whoever gives a template and says no form means this one.
+        let form = if form.is_empty() && template.is_some() { "go-template" } else { form };
+        let strict = !typed.is_or("allow-missing-template-keys", true);
         let template = |what: &str| {
             let missing = || {
                 CliError::usage(format!("template format specified but no template given: -o {form}={what}"))
@@ -57,15 +63,17 @@ impl Output {
             "custom-columns-file" => {
                 Self::Columns(Columns::parse_file(&input::file(template("FILE")?.as_ref())?)?)
             }
-            "go-template" | "go-template-file" => {
-                return Err(CliError::usage(
-                    "go templates are not known here; -o jsonpath='{.metadata.name}' can do most of what they do",
-                ));
+            "go-template" | "template" => {
+                Self::Go(GoTemplate::parse(&template("{{.metadata.name}}")?, strict)?)
+            }
+            "go-template-file" | "templatefile" => {
+                Self::Go(GoTemplate::parse(&input::file(template("FILE")?.as_ref())?, strict)?)
             }
             other => {
                 return Err(CliError::usage(format!(
                     "unable to match a printer suitable for the output format {other:?}, allowed formats are: \
-                     custom-columns,custom-columns-file,json,jsonpath,jsonpath-file,name,wide,yaml"
+                     custom-columns,custom-columns-file,go-template,go-template-file,json,jsonpath,jsonpath-as-json,\
+                     jsonpath-file,name,template,templatefile,wide,yaml"
                 )));
             }
         })
@@ -105,6 +113,7 @@ impl Output {
             Self::Path(template) => template.apply(object)?,
             Self::Values(template) => json_text(&template.values(object).into()),
             Self::Columns(columns) => columns.table(std::slice::from_ref(object), true)?,
+            Self::Go(template) => template.apply(object)?,
         })
     }
 }

@@ -78,6 +78,9 @@ pub(crate) async fn found<'m>(
     typed: &Typed,
     words: &[String],
 ) -> Result<Vec<Found<'m>>, CliError> {
+    if typed.is("local") {
+        return local(session, typed, words);
+    }
     let mapping = session.mapping().await?;
     let mut found = Vec::new();
     if typed.given("filename") {
@@ -110,6 +113,23 @@ pub(crate) async fn found<'m>(
         }
     }
     Ok(found)
+}
+
+/// What manifests say, as if it were there.
+fn local<'m>(session: &'m Session<'_>, typed: &Typed, words: &[String]) -> Result<Vec<Found<'m>>, CliError> {
+    if !words.is_empty() || !typed.given("filename") {
+        return Err(CliError::usage(
+            "--local asks no server: name the manifests to work on with -f, and no objects of the server",
+        ));
+    }
+    let manifests = input::manifests(typed)?;
+    let Some(mapping) = session.supposed(&manifests) else { return Ok(Vec::new()) };
+    let found = |object: Value| {
+        let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default().to_owned();
+        let (namespace, name) = (text("namespace"), text("name"));
+        Ok(Found { resource: mapping.of_object(&object)?, namespace, name, object })
+    };
+    manifests.into_iter().map(found).collect()
 }
 
 async fn one<'m>(

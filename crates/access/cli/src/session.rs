@@ -72,6 +72,15 @@ impl<'s> Session<'s> {
             .await
     }
 
+    /// What kinds these manifests are of, for when no server is asked.
+    pub(crate) fn supposed(&self, manifests: &[Value]) -> Option<&Mapping> {
+        if !self.mapping.initialized() {
+            // Nobody else fills it meanwhile: a command is one task.
+            let _first = self.mapping.set(Mapping::supposed(manifests));
+        }
+        self.mapping.get()
+    }
+
     /// The namespace to work in: the flag's, the context's, or `default`.
     pub(crate) fn namespace(&self) -> Result<String, CliError> {
         if let Some(named) = self.typed.text("namespace").filter(|name| !name.is_empty()) {

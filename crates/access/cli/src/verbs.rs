@@ -9,6 +9,7 @@ mod completion;
 mod config;
 mod cp;
 mod create;
+mod debug;
 mod delete;
 mod describe;
 mod diff;
@@ -77,6 +78,7 @@ pub(crate) static ROOT: Command = Command {
         &logs::COMMAND,
         &exec::EXEC,
         &exec::ATTACH,
+        &debug::COMMAND,
         &cp::COMMAND,
         &port_forward::COMMAND,
         &top::COMMAND,

@@ -31,12 +31,13 @@ pub(crate) const OUTPUT: &[Flag] = &[
     value(
         "output",
         "FORMAT",
-        "json, yaml, name, wide, jsonpath=…, jsonpath-file=…, custom-columns=…, custom-columns-file=…",
+        "json, yaml, name, wide, jsonpath=…, jsonpath-as-json=…, jsonpath-file=…, custom-columns=…, custom-columns-file=…, \
+         go-template=…, go-template-file=…",
     )
     .or('o'),
     switch("show-managed-fields", "Show metadata.managedFields in json and yaml"),
-    value("template", "TEMPLATE", "The template, for -o jsonpath without one"),
-    switch("allow-missing-template-keys", "Taken: missing fields are always left out"),
+    value("template", "TEMPLATE", "The template, for an -o without one; without -o it is a Go template"),
+    switch("allow-missing-template-keys", "What is missing is left out of templates; true unless said otherwise"),
 ];
 
 /// Manifests.
@@ -45,6 +46,10 @@ pub(crate) const FILES: &[Flag] = &[
         .or('f'),
     switch("recursive", "Folders within folders too").or('R'),
 ];
+
+/// Without a server.
+pub(crate) const LOCAL: &[Flag] =
+    &[switch("local", "Change what the manifests say and ask no server; needs -f")];
 
 /// Which objects of a kind.
 pub(crate) const SELECT: &[Flag] = &[

@@ -10,12 +10,23 @@ pub(super) fn role(page: &mut Page, given: &Given<'_>) {
     name(page, given.object);
     labels_and_annotations(page, given.object);
     page.head(0, "PolicyRule");
-    page.columns(1, &["Resources", "Non-Resource URLs", "Resource Names", "Verbs"]);
-    for rule in rules(&given.object["rules"]) {
-        let Rule { url, resource_name, verbs, .. } = &rule;
-        let resource = rule.resource_and_group();
-        page.line(1, format_args!("{resource}\t[{url}]\t[{resource_name}]\t[{}]", verbs.join(" ")));
+    page.columns(1, &HEADINGS);
+    for row in rows(items(&given.object["rules"])) {
+        page.line(1, format_args!("{}", row.join("\t")));
     }
+}
+
+/// What stands over the rows of rules.
+pub(crate) const HEADINGS: [&str; 4] = ["Resources", "Non-Resource URLs", "Resource Names", "Verbs"];
+
+/// Rules as people read them.
+pub(crate) fn rows<'r>(rules: impl IntoIterator<Item = &'r Value>) -> Vec<[String; 4]> {
+    let row = |rule: &Rule<'_>| {
+        let Rule { url, resource_name, verbs, .. } = rule;
+        let within = |text: &str| format!("[{text}]");
+        [rule.resource_and_group(), within(url), within(resource_name), within(&verbs.join(" "))]
+    };
+    apart(rules).iter().map(row).collect()
 }
 
 /// One thing that may be done something with.
@@ -55,9 +66,9 @@ impl Rule<'_> {
 }
 
 /// Taken apart to single resources, and what is left differing only by verbs put together again.
-fn rules(rules: &Value) -> Vec<Rule<'_>> {
+fn apart<'r>(rules: impl IntoIterator<Item = &'r Value>) -> Vec<Rule<'r>> {
     let mut all: Vec<Rule<'_>> = Vec::new();
-    for rule in items(rules) {
+    for rule in rules {
         let (verbs, mut names) = (list(rule, "verbs"), list(rule, "resourceNames"));
         if names.is_empty() {
             names.push("");

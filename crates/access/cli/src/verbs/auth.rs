@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::args::{Command, EVERYWHERE, Flag, OUTPUT, Part, Typed, switch, value};
+use crate::describe::access::{HEADINGS, rows};
 use crate::error::CliError;
 use crate::print::Output;
 use crate::print::table::{Widths, aligned};
@@ -101,45 +102,30 @@ async fn can_i(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
 }
 
 async fn list(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
+    if !typed.words.is_empty() {
+        return Err(CliError::usage("list option must be specified with no arguments"));
+    }
+    if typed.is("quiet") || typed.is("all-namespaces") || typed.given("subresource") {
+        return Err(CliError::usage(
+            "list option can't be specified with neither quiet, all-namespaces nor subresource options",
+        ));
+    }
     let review = json!({
         "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": {"namespace": session.namespace()?},
     });
     let answer = session.api().await?.post(&format!("{REVIEWS}/selfsubjectrulesreviews"), &review).await?;
-    let words = |value: &Value| -> String {
-        let words: Vec<&str> = value.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        format!("[{}]", words.join(" "))
-    };
-    let mut rows = Vec::new();
-    for rule in answer["status"]["resourceRules"].as_array().into_iter().flatten() {
-        for resource in rule["resources"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            for group in rule["apiGroups"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-                let (base, part) = match resource.split_once('/') {
-                    Some((base, part)) => (base, format!("/{part}")),
-                    None => (resource, String::new()),
-                };
-                let called = match group {
-                    "" => format!("{base}{part}"),
-                    group => format!("{base}.{group}{part}"),
-                };
-                rows.push(vec![
-                    called,
-                    "[]".to_owned(),
-                    words(&rule["resourceNames"]),
-                    words(&rule["verbs"]),
-                ]);
-            }
-        }
+    let status = &answer["status"];
+    if status["incomplete"] == true {
+        let why = status["evaluationError"].as_str().unwrap_or_default();
+        session.screen.warn(&format!("Warning: the list may be incomplete: {why}"));
     }
-    for rule in answer["status"]["nonResourceRules"].as_array().into_iter().flatten() {
-        for path in rule["nonResourceURLs"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            rows.push(vec![String::new(), format!("[{path}]"), "[]".to_owned(), words(&rule["verbs"])]);
-        }
-    }
+    let kinds = ["resourceRules", "nonResourceRules"];
+    let rules = kinds.into_iter().filter_map(|kind| status[kind].as_array()).flatten();
+    let mut lines: Vec<Vec<String>> = rows(rules).into_iter().map(Vec::from).collect();
     if !typed.is("no-headers") {
-        let headings = ["Resources", "Non-Resource URLs", "Resource Names", "Verbs"];
-        rows.insert(0, headings.map(str::to_owned).to_vec());
+        lines.insert(0, HEADINGS.map(str::to_owned).to_vec());
     }
-    session.screen.say(&aligned(&rows, &mut Widths::default()))
+    session.screen.say(&aligned(&lines, &mut Widths::default()))
 }
 
 async fn who_am_i(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {

@@ -46,8 +46,15 @@ compdef _NAME_complete COMMAND
 
 const FISH: &str = "\
 function __NAME_complete
-    set -l words (commandline -opc) (commandline -ct)
-    PROGRAM __complete -- $words[2..-1] 2>/dev/null
+    set -l words (commandline -opc)
+    set -l typing (commandline -ct)
+    set -e words[1]
+    set -l found (PROGRAM __complete -- $words \"$typing\" 2>/dev/null)
+    if test (count $found) -gt 0
+        printf '%s\\n' $found
+    else
+        __fish_complete_path \"$typing\"
+    end
 end
 complete -c COMMAND -f -a '(__NAME_complete)'
 ";
@@ -137,7 +144,9 @@ impl<'w> Place<'w> {
 async fn values(session: &Session<'_>, flag: &str) -> Vec<String> {
     match flag {
         "namespace" => names(session, "namespaces").await,
-        "output" => ["json", "yaml", "wide", "name", "jsonpath="].map(str::to_owned).to_vec(),
+        "output" => ["json", "yaml", "wide", "name", "jsonpath=", "go-template=", "custom-columns="]
+            .map(str::to_owned)
+            .to_vec(),
         "dry-run" => ["none", "client", "server"].map(str::to_owned).to_vec(),
         _ => Vec::new(),
     }
@@ -146,7 +155,7 @@ async fn values(session: &Session<'_>, flag: &str) -> Vec<String> {
 /// Kinds, and behind a kind the names of what there is. Verbs that know their kind name it at once.
 async fn objects(session: &Session<'_>, place: &Place<'_>, typing: &str) -> Vec<String> {
     let own = match place.command.name {
-        "logs" | "exec" | "attach" | "port-forward" => Some("pods"),
+        "logs" | "exec" | "attach" | "port-forward" | "debug" => Some("pods"),
         "cordon" | "uncordon" | "drain" => Some("nodes"),
         "use-context" | "delete-context" => return Vec::new(),
         _ => None,

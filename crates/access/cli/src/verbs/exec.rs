@@ -4,10 +4,10 @@ use std::io::Write;
 
 use serde_json::Value;
 
-use super::pods;
+use super::pods::{self, Meant};
 use crate::args::{Command, Flag, Part, Typed, switch, value};
 use crate::client::with;
-use crate::describe::shown::text;
+use crate::describe::shown::{items, text};
 use crate::error::CliError;
 use crate::session::Session;
 use crate::stream::channels::{Output, Said, talk};
@@ -22,12 +22,14 @@ const FLAGS: &[Flag] = &[
     value("pod-running-timeout", "DURATION", "Taken and ignored"),
 ];
 
+const FROM: &[Flag] = &[value("filename", "FILE", "A manifest that names the pod, or what has pods").or('f')];
+
 pub(crate) static EXEC: Command = Command {
     name: "exec",
     about: "Run a command in a container",
-    usage: "(POD | KIND/NAME) [-c CONTAINER] -- COMMAND [ARGUMENT…]",
-    examples: &["exec web-1 -- date", "exec -it deploy/web -c app -- sh"],
-    flags: &[FLAGS],
+    usage: "(POD | KIND/NAME | -f FILE) [-c CONTAINER] -- COMMAND [ARGUMENT…]",
+    examples: &["exec web-1 -- date", "exec -it deploy/web -c app -- sh", "exec -f web.yaml -- date"],
+    flags: &[FLAGS, FROM],
     part: Part::Run,
     run: Some(|session, typed| Box::pin(exec(session, typed))),
     ..Command::EMPTY
@@ -46,8 +48,9 @@ pub(crate) static ATTACH: Command = Command {
 
 async fn exec(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     // Without `--`, the first word is the pod and the rest the command, as it once was.
-    let (target, command) = typed.words.split_at(typed.dash.unwrap_or(1).min(typed.words.len()));
-    if target.is_empty() {
+    let named = usize::from(!typed.given("filename"));
+    let (target, command) = typed.words.split_at(typed.dash.unwrap_or(named).min(typed.words.len()));
+    if target.is_empty() && named > 0 {
         return Err(CliError::usage("pod, type/name or --filename must be specified"));
     }
     if command.is_empty() {
@@ -55,7 +58,10 @@ async fn exec(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
             "you must specify at least one command for the container: exec POD -- COMMAND",
         ));
     }
-    let pod = one(session, target).await?;
+    let pod = match named {
+        0 => usable(pods::in_file(session, typed, target).await?, "the manifest")?,
+        _ => one(session, target).await?,
+    };
     let container = pods::container(session, &pod, typed.text("container"));
     let (stdin, tty) = wishes(session, typed);
     let path = path(&pod, command.iter().map(String::as_str), &asked(container, stdin, tty));
@@ -72,10 +78,21 @@ async fn attach(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
 
 /// What a pod writes, and what is typed to it, until either ends.
 pub(super) async fn attached(session: &Session<'_>, typed: &Typed, pod: &Value) -> Result<(), CliError> {
-    let name = pods::container(session, pod, typed.text("container"));
+    attached_to(session, typed, pod, pods::container(session, pod, typed.text("container"))).await
+}
+
+/// The same for a container that is chosen already.
+pub(super) async fn attached_to(
+    session: &Session<'_>,
+    typed: &Typed,
+    pod: &Value,
+    name: &str,
+) -> Result<(), CliError> {
     let (stdin, mut tty) = wishes(session, typed);
-    let container = crate::describe::shown::items(&pod["spec"]["containers"])
-        .iter()
+    let lists = ["containers", "ephemeralContainers", "initContainers"];
+    let container = lists
+        .into_iter()
+        .flat_map(|list| items(&pod["spec"][list]))
         .find(|container| container["name"] == name);
     if tty && container.is_some_and(|container| container["tty"] != true) {
         session.screen.warn(&format!("error: Unable to use a TTY - container {name} did not allocate one"));
@@ -101,8 +118,12 @@ pub(super) fn path<'w>(
 
 /// The pod itself, or the best of several.
 pub(super) async fn one(session: &Session<'_>, words: &[String]) -> Result<Value, CliError> {
-    let pod = pods::meant(session, words).await?.pods.into_iter().next();
-    let pod = pod.ok_or_else(|| CliError::unmet(format!("{} has no pod", words.join(" "))))?;
+    usable(pods::meant(session, words).await?, &words.join(" "))
+}
+
+fn usable(meant: Meant, told: &str) -> Result<Value, CliError> {
+    let pod = meant.pods.into_iter().next();
+    let pod = pod.ok_or_else(|| CliError::unmet(format!("{told} has no pod")))?;
     let phase = text(&pod["status"]["phase"]);
     if matches!(phase, "Succeeded" | "Failed") {
         return Err(CliError::unmet(format!(

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use crate::args::{ALL, Command, EVERYWHERE, FILES, Flag, OUTPUT, Part, SELECT, Typed, WRITE, switch, value};
+use crate::args::{
+    ALL, Command, EVERYWHERE, FILES, Flag, LOCAL, OUTPUT, Part, SELECT, Typed, WRITE, switch, value,
+};
 use crate::change::{change, object_at};
 use crate::error::CliError;
 use crate::print::Output;
@@ -20,7 +22,7 @@ pub(crate) static LABEL: Command = Command {
     about: "Set or remove labels",
     usage: "(-f FILE | KIND NAME…) KEY=VALUE… KEY-…",
     examples: &["label pod web tier=front", "label pods --all tier-", "label node n1 disk=ssd --overwrite"],
-    flags: &[FLAGS, FILES, OUTPUT, WRITE, SELECT, ALL, EVERYWHERE],
+    flags: &[FLAGS, FILES, LOCAL, OUTPUT, WRITE, SELECT, ALL, EVERYWHERE],
     part: Part::Change,
     run: Some(|session, typed| Box::pin(run(session, typed, &LABELS))),
     ..Command::EMPTY
@@ -31,7 +33,7 @@ pub(crate) static ANNOTATE: Command = Command {
     about: "Set or remove annotations",
     usage: "(-f FILE | KIND NAME…) KEY=VALUE… KEY-…",
     examples: &["annotate pod web owner=shop", "annotate pod web owner-"],
-    flags: &[FLAGS, FILES, OUTPUT, WRITE, SELECT, ALL, EVERYWHERE],
+    flags: &[FLAGS, FILES, LOCAL, OUTPUT, WRITE, SELECT, ALL, EVERYWHERE],
     part: Part::Change,
     run: Some(|session, typed| Box::pin(run(session, typed, &ANNOTATIONS))),
     ..Command::EMPTY

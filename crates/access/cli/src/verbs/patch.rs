@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
-use crate::args::{ALL, Command, FILES, Flag, OUTPUT, Part, SELECT, Typed, WRITE, value};
+use crate::args::{ALL, Command, FILES, Flag, LOCAL, OUTPUT, Part, SELECT, Typed, WRITE, value};
 use crate::client::{JSON_PATCH, MERGE, STRATEGIC, with_all};
 use crate::error::CliError;
 use crate::input;
+use crate::merge::{Form, patched};
 use crate::print::Output;
 use crate::select;
 use crate::session::{DryRun, Session};
@@ -27,7 +28,7 @@ pub(crate) static COMMAND: Command = Command {
         r#"patch deployment web -p {"spec":{"replicas":2}}"#,
         r#"patch node n1 --type=json -p [{"op":"remove","path":"/spec/taints"}]"#,
     ],
-    flags: &[FLAGS, FILES, OUTPUT, WRITE, SELECT, ALL],
+    flags: &[FLAGS, FILES, LOCAL, OUTPUT, WRITE, SELECT, ALL],
     part: Part::Change,
     run: Some(|session, typed| Box::pin(run(session, typed))),
     ..Command::EMPTY
@@ -46,10 +47,10 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
             return Err(CliError::usage("cannot specify --patch and --patch-file together"));
         }
     };
-    let form = match typed.text("type").unwrap_or("strategic") {
-        "strategic" => STRATEGIC,
-        "merge" => MERGE,
-        "json" => JSON_PATCH,
+    let (form, media) = match typed.text("type").unwrap_or("strategic") {
+        "strategic" => (Form::Strategic, STRATEGIC),
+        "merge" => (Form::Merge, MERGE),
+        "json" => (Form::Json, JSON_PATCH),
         other => {
             return Err(CliError::usage(format!(
                 "--type must be one of [json merge strategic], not {other:?}"
@@ -64,13 +65,17 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
             path = format!("{path}/{part}");
         }
         let after = match session.dry_run()? {
-            DryRun::Client => found.object.clone(),
-            _ => {
+            DryRun::Client => here(&found, &patch, form)?,
+            _ if typed.is("local") => here(&found, &patch, form)?,
+            DryRun::None | DryRun::Server => {
                 let path = with_all(&path, &session.writing(MANAGER)?);
-                session.api().await?.patch(&path, form, &patch).await?
+                session.api().await?.patch(&path, media, &patch).await?
             }
         };
-        let same = after["metadata"]["resourceVersion"] == found.object["metadata"]["resourceVersion"];
+        let same = match typed.is("local") {
+            true => after == found.object,
+            false => after["metadata"]["resourceVersion"] == found.object["metadata"]["resourceVersion"],
+        };
         let changed = !same || session.dry_run()? != DryRun::None;
         output.done(
             session,
@@ -80,6 +85,14 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
         )?;
     }
     Ok(())
+}
+
+/// What it becomes, without asking the server.
+fn here(found: &select::Found<'_>, patch: &Value, form: Form) -> Result<Value, CliError> {
+    let select::Found { resource, object, .. } = found;
+    let schema = kedge_kinds::builtin().schema_of(&resource.group, &resource.version, &resource.kind);
+    patched(object, patch, form, schema)
+        .map_err(|wrong| CliError::unmet(format!("{} cannot be patched: {wrong}", found.told())))
 }
 
 /// JSON, or YAML with an object or a list of operations.

@@ -3,9 +3,12 @@
 
 use serde_json::Value;
 
+use crate::args::Typed;
 use crate::client::with;
 use crate::describe::shown::{items, pairs, selector, text};
 use crate::error::CliError;
+use crate::input;
+use crate::mapping::Resource;
 use crate::select;
 use crate::session::Session;
 
@@ -29,22 +32,45 @@ pub(super) async fn meant(session: &Session<'_>, words: &[String]) -> Result<Mea
     else {
         return Err(CliError::usage("expected one pod, or one object that has pods: POD or KIND/NAME"));
     };
-    let object = session.read(&asked.resource.path(&namespace, name)).await?;
-    if asked.resource.kind == "Pod" && asked.resource.group.is_empty() {
+    of(session, asked.resource, &namespace, name).await
+}
+
+/// What a manifest names, in the place of words.
+pub(super) async fn in_file(
+    session: &Session<'_>,
+    typed: &Typed,
+    words: &[String],
+) -> Result<Meant, CliError> {
+    let manifests = input::manifests(typed)?;
+    let ([manifest], []) = (&manifests[..], words) else {
+        return Err(CliError::usage("expected one object: one manifest, or POD or KIND/NAME"));
+    };
+    let (resource, namespace, name) = select::placed(session, manifest).await?;
+    of(session, resource, &namespace, &name).await
+}
+
+async fn of(
+    session: &Session<'_>,
+    resource: &Resource,
+    namespace: &str,
+    name: &str,
+) -> Result<Meant, CliError> {
+    let object = session.read(&resource.path(namespace, name)).await?;
+    if resource.kind == "Pod" && resource.group.is_empty() {
         return Ok(Meant { pods: vec![object], through: None });
     }
     let Some(labels) = selects(&object) else {
-        if asked.resource.kind == "Service" {
+        if resource.kind == "Service" {
             return Err(CliError::unmet(format!(
                 "invalid service '{name}': Service is defined without a selector"
             )));
         }
         return Err(CliError::unmet(format!(
             "{}/{name} has no pods: name a pod, a service, or what makes pods, such as a deployment",
-            asked.resource.told()
+            resource.told()
         )));
     };
-    let pods = selected(session, &namespace, &labels).await?;
+    let pods = selected(session, namespace, &labels).await?;
     Ok(Meant { pods, through: Some(object) })
 }
 

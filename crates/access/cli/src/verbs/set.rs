@@ -1,10 +1,11 @@
 //! `set`: the parts of a pod's template that are changed most, in anything that has one.
 
 mod env;
+mod subject;
 
 use serde_json::Value;
 
-use crate::args::{ALL, Command, EVERYWHERE, FILES, OUTPUT, Part, SELECT, Typed, WRITE, value};
+use crate::args::{ALL, Command, EVERYWHERE, FILES, LOCAL, OUTPUT, Part, SELECT, Typed, WRITE, value};
 use crate::change::{change, object_at, pod_spec};
 use crate::error::CliError;
 use crate::print::Output;
@@ -14,8 +15,8 @@ use crate::verbs::label::split;
 
 pub(crate) static COMMAND: Command = Command {
     name: "set",
-    about: "Set images, variables, resources or the service account of a workload",
-    children: &[&env::COMMAND, &IMAGE, &RESOURCES, &SERVICE_ACCOUNT, &SELECTOR],
+    about: "Set images, variables, resources or the service account of a workload, or who is bound",
+    children: &[&env::COMMAND, &IMAGE, &RESOURCES, &SERVICE_ACCOUNT, &SELECTOR, &subject::COMMAND],
     part: Part::Change,
     ..Command::EMPTY
 };
@@ -25,7 +26,7 @@ static IMAGE: Command = Command {
     about: "Set images of containers",
     usage: "(-f FILE | KIND NAME) CONTAINER=IMAGE…",
     examples: &["set image deployment/web web=nginx:1.27", "set image ds log *=busybox"],
-    flags: &[FILES, OUTPUT, WRITE, SELECT, ALL, EVERYWHERE],
+    flags: &[FILES, LOCAL, OUTPUT, WRITE, SELECT, ALL, EVERYWHERE],
     run: Some(|session, typed| Box::pin(image(session, typed))),
     ..Command::EMPTY
 };
@@ -42,6 +43,7 @@ static RESOURCES: Command = Command {
             value("requests", "KEY=AMOUNT,…", "The requests"),
         ],
         FILES,
+        LOCAL,
         OUTPUT,
         WRITE,
         SELECT,
@@ -57,7 +59,7 @@ static SERVICE_ACCOUNT: Command = Command {
     aliases: &["sa"],
     about: "Set the service account of a workload",
     usage: "(-f FILE | KIND NAME) ACCOUNT",
-    flags: &[FILES, OUTPUT, WRITE, ALL],
+    flags: &[FILES, LOCAL, OUTPUT, WRITE, ALL],
     run: Some(|session, typed| Box::pin(service_account(session, typed))),
     ..Command::EMPTY
 };
@@ -68,6 +70,7 @@ static SELECTOR: Command = Command {
     usage: "(-f FILE | KIND NAME) LABELS",
     flags: &[
         FILES,
+        LOCAL,
         OUTPUT,
         WRITE,
         ALL,

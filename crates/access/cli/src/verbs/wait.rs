@@ -9,7 +9,7 @@ use crate::error::CliError;
 use crate::input;
 use crate::mapping::Resource;
 use crate::print::jsonpath::{Path, relaxed, told};
-use crate::progress::Progress;
+use crate::progress::{Progress, bar};
 use crate::select;
 use crate::session::Session;
 
@@ -124,13 +124,19 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
         };
     }
     let mut errors = Vec::new();
-    for object in objects {
+    let all = objects.len();
+    for (done, object) in objects.into_iter().enumerate() {
         let told = format!("{}/{}", object.resource.told(), object.name);
         // What was gone before needs no waiting.
         if matches!(wanted, For::Delete) && object.uid.is_null() {
             continue;
         }
-        match one(session, &object, &wanted, until, most).await {
+        let progress = match all {
+            1 => format!("waiting for {told}"),
+            _ => format!("{} {done} of {all}, waiting for {told}", bar(done as u64, all as u64)),
+        };
+        let progress = Progress::new(session.screen, progress);
+        match one(session, &object, &wanted, until, most, progress).await {
             Ok(()) if typed.text("output") == Some("name") => session.screen.line(&told)?,
             Ok(()) => session.screen.line(&format!("{told} condition met"))?,
             Err(error) => errors.push(error),
@@ -211,10 +217,10 @@ async fn one(
     wanted: &For,
     until: tokio::time::Instant,
     most: Duration,
+    mut progress: Progress,
 ) -> Result<(), CliError> {
     let path = object.resource.path(&object.namespace, &object.name);
     let what = format!("{}/{}", object.resource.plural, object.name);
-    let mut progress = Progress::new(session.screen, format!("waiting for {what}"));
     let done = loop {
         match session.read(&path).await {
             Ok(live) if matches!(wanted, For::Delete) && live["metadata"]["uid"] != object.uid => {

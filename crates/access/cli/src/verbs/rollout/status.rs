@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::args::Typed;
 use crate::error::CliError;
-use crate::progress::Progress;
+use crate::progress::{Progress, bar};
 use crate::select::{self, Found};
 use crate::session::Session;
 
@@ -55,9 +55,22 @@ async fn follow(session: &Session<'_>, typed: &Typed, found: &Found<'_>) -> Resu
         if done || !typed.is_or("watch", true) {
             return Ok(());
         }
+        let (now, all) = share(&object);
+        progress.now(format!("{} {now} of {all}, {} rolls out", bar(now, all), found.told()));
         progress.tick().await;
         object = session.read(&found.path()).await?;
     }
+}
+
+/// How many of the pods are as they shall be, of all that are wanted.
+fn share(object: &Value) -> (u64, u64) {
+    let (spec, status) = (&object["spec"], &object["status"]);
+    let count = |keys: [&str; 2]| keys.iter().find_map(|key| status[*key].as_u64()).unwrap_or_default();
+    let updated = count(["updatedReplicas", "updatedNumberScheduled"]);
+    let usable = count(["availableReplicas", "numberAvailable"]);
+    let all = status["desiredNumberScheduled"].as_u64().or(spec["replicas"].as_u64()).unwrap_or(1);
+    // What an older generation says is of another rollout.
+    if observed(object) { (updated.min(usable), all) } else { (0, all) }
 }
 
 fn state(kind: &str, object: &Value) -> Result<State, CliError> {

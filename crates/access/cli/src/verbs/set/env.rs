@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{containers, each};
-use crate::args::{ALL, Command, EVERYWHERE, FILES, Flag, OUTPUT, SELECT, Typed, WRITE, switch, value};
+use crate::args::{
+    ALL, Command, EVERYWHERE, FILES, Flag, LOCAL, OUTPUT, SELECT, Typed, WRITE, switch, value,
+};
 use crate::change::pod_spec;
 use crate::error::CliError;
 use crate::select;
@@ -30,7 +32,7 @@ pub(super) static COMMAND: Command = Command {
         "set env deployment/web COLOUR-",
         "set env deployment/web --list",
     ],
-    flags: &[FLAGS, FILES, OUTPUT, WRITE, SELECT, ALL, EVERYWHERE],
+    flags: &[FLAGS, FILES, LOCAL, OUTPUT, WRITE, SELECT, ALL, EVERYWHERE],
     run: Some(|session, typed| Box::pin(run(session, typed))),
     ..Command::EMPTY
 };

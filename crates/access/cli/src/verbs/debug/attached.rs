@@ -1,0 +1,61 @@
+//! Stays with a container that was made for looking: until it runs, while it runs, and what it wrote if it is over already.
+
+use serde_json::Value;
+
+use crate::args::Typed;
+use crate::client::with;
+use crate::describe::shown::{items, text};
+use crate::error::CliError;
+use crate::progress::Progress;
+use crate::session::Session;
+use crate::verbs::{exec, pods};
+
+/// Attaches once it runs; of one that is over already, what it wrote is shown.
+pub(super) async fn attached(
+    session: &Session<'_>,
+    typed: &Typed,
+    pod: &Value,
+    container: &str,
+) -> Result<(), CliError> {
+    let path = pods::path(pod, "");
+    let path = path.trim_end_matches('/');
+    let mut progress = Progress::new(session.screen, format!("waiting for container {container}"));
+    let mut told = String::new();
+    let (pod, ended) = loop {
+        let pod = session.read(path).await?;
+        let state = state(&pod, container);
+        if !state["running"].is_null() || !state["terminated"].is_null() {
+            let ended = !state["terminated"].is_null();
+            break (pod, ended);
+        }
+        let waits = text(&state["waiting"]["message"]);
+        if !typed.is("quiet") && !waits.is_empty() && waits != told {
+            progress.end();
+            session.screen.warn(&format!("Warning: container {container}: {waits}"));
+            told = waits.to_owned();
+        }
+        progress.tick().await;
+    };
+    progress.end();
+    if !ended {
+        match exec::attached_to(session, typed, &pod, container).await {
+            Err(error @ CliError::Server(_)) => session.screen.warn(&format!(
+                "warning: couldn't attach to pod/{}, falling back to streaming logs: {error}",
+                text(&pod["metadata"]["name"])
+            )),
+            done => return done,
+        }
+    }
+    let mut written =
+        session.api().await?.follow(&with(&pods::path(&pod, "log"), [("container", container)])).await?;
+    while let Some(bytes) = written.bytes().await? {
+        session.screen.bytes(&bytes)?;
+    }
+    Ok(())
+}
+
+fn state<'p>(pod: &'p Value, container: &str) -> &'p Value {
+    let lists = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
+    let mut all = lists.into_iter().flat_map(|list| items(&pod["status"][list]));
+    all.find(|status| status["name"] == container).map_or(&Value::Null, |status| &status["state"])
+}

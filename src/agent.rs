@@ -196,8 +196,7 @@ pub(crate) async fn run(role: Role) -> Ended {
             }
         }
         Err(error) => {
-            let told = crate::told(&error);
-            tracing::error!("this machine is no node: {}", told.trim_start_matches("kedge: ").trim_end());
+            tracing::error!("this machine is no node: {}", crate::told(&error));
             Ended::Failed
         }
     }

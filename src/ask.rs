@@ -1,9 +1,24 @@
 //! Questions to the API whose answers are only looked at: no kind is decoded. Lists come in pieces, so that none has to be held whole.
 
+use std::time::Duration;
+
 use kedge_client::Client;
+use kedge_clock::Clock;
 use serde_json::Value;
 
 const PIECE: usize = 500;
+
+/// What is asked, if the answer comes in time; otherwise words for that it doesn't.
+pub(crate) async fn within<T>(
+    clock: &Clock,
+    patience: Duration,
+    asked: impl Future<Output = Result<T, String>>,
+) -> Result<T, String> {
+    tokio::select! {
+        answer = asked => answer,
+        () = clock.sleep(patience) => Err(format!("no answer within {} s", patience.as_secs())),
+    }
+}
 
 /// The text that a path answers with.
 pub(crate) async fn text(client: &Client, path: &str) -> Result<String, Box<kube::Error>> {
@@ -43,4 +58,23 @@ pub(crate) async fn list(client: &Client, path: &str) -> Result<Vec<Value>, Box<
 fn request(path: &str) -> Result<http::Request<Vec<u8>>, Box<kube::Error>> {
     let made = http::Request::get(path).body(Vec::new());
     made.map_err(|error| Box::new(kube::Error::HttpError(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_is_waited_for_and_not_for_ever() {
+        let clock = Clock::manual(jiff::Timestamp::UNIX_EPOCH);
+        let patience = Duration::from_secs(5);
+        assert_eq!(within(&clock, patience, async { Ok(1) }).await, Ok(1));
+        assert_eq!(
+            within::<()>(&clock, patience, async { Err("no".to_owned()) }).await,
+            Err("no".to_owned())
+        );
+        let silent = std::future::pending::<Result<(), String>>();
+        let asked = tokio::join!(within(&clock, patience, silent), async { clock.advance(patience) });
+        assert_eq!(asked.0, Err("no answer within 5 s".to_owned()));
+    }
 }

@@ -23,6 +23,7 @@ use tokio::sync::watch;
 
 use crate::cluster::Cluster;
 use crate::control::Parts;
+use crate::etcd::EtcdError;
 use crate::hatch::Hatch;
 use crate::network::outward;
 use crate::pki::{Admin, Pki};
@@ -30,7 +31,8 @@ use crate::ranges::RangesError;
 use crate::settings::{Settings, StoreChoice};
 use crate::shutdown::Machine;
 use crate::{
-    agent, control, door, figures, gateway, limits, notify, peers, ranges, secrets, shutdown, tidy, token,
+    agent, control, door, etcd, figures, gateway, limits, notify, peers, ranges, secrets, shutdown, tidy,
+    token,
 };
 
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 6443);
@@ -41,10 +43,12 @@ const FAREWELL: Duration = Duration::from_secs(2);
 pub(crate) enum ServerError {
     #[error(transparent)]
     Ranges(#[from] RangesError),
-    #[error("cannot listen on {at}")]
+    #[error("cannot listen on {at}; choose another place with --listen")]
     Listen { at: SocketAddr, source: io::Error },
     #[error("the store does not work")]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    Etcd(#[from] EtcdError),
     #[error("there is no store in {}", folder.display())]
     NoStore { folder: PathBuf },
     #[error("cannot encrypt Secrets")]
@@ -233,7 +237,8 @@ async fn open_store(data: &Path, settings: &Settings) -> Result<Store, ServerErr
             Store::open(&data.join("store"), options).await?
         }
         StoreChoice::Etcd(urls) => {
-            let options = kedge_store::EtcdOptions { seal, ..kedge_store::EtcdOptions::default() };
+            let tls = etcd::tls(settings, urls)?;
+            let options = kedge_store::EtcdOptions { seal, tls, ..kedge_store::EtcdOptions::default() };
             Store::etcd(urls, options).await?
         }
     })

@@ -23,6 +23,9 @@ const OBJECTS: &str = "objects";
 const STORE: &str = "store";
 /// Where a restore is made ready before anything is put in place.
 const PARTIAL: &str = "restore.partial";
+/// What is being written lies beside the file under these endings.
+const OBJECTS_PARTIAL: &str = "objects.partial";
+const PACKED_PARTIAL: &str = "partial";
 const FORMAT: u32 = 1;
 
 /// What of it is wanted. Whoever keeps objects and keys apart has to lose both to lose anything.
@@ -77,7 +80,7 @@ pub(crate) enum BackupError {
     #[error("{} holds objects alone, no keys", path.display())]
     NoKeys { path: PathBuf },
     #[error(
-        "{} has {found} already: restore into another folder, or put it aside with --force", data.display()
+        "{} has a server's data already ({found}): restore into another folder, or put it aside with --force", data.display()
     )]
     NotEmpty { data: PathBuf, found: &'static str },
     #[error("the store does not work")]
@@ -97,11 +100,11 @@ pub(crate) async fn write(
     file: &Path,
     part: Part,
 ) -> Result<Made, BackupError> {
-    let objects = beside(file, "objects.partial");
+    let objects = beside(file, OBJECTS_PARTIAL);
     let mut made = Made {
         format: FORMAT,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        made: kedge_clock::Clock::system().now().to_string(),
+        made: kedge_clock::Clock::system().now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         part,
         revision: 0,
         objects: 0,
@@ -141,6 +144,18 @@ pub(crate) async fn write_stopped(data: &Path, file: &Path, part: Part) -> Resul
     made
 }
 
+/// How much of it is on the disk while it is being written, objects before they are packed included.
+pub(crate) fn so_far(file: &Path) -> u64 {
+    let unfinished = [&format!("{OBJECTS_PARTIAL}.tmp"), OBJECTS_PARTIAL, PACKED_PARTIAL];
+    let sizes = unfinished.map(|ending| fs::metadata(beside(file, ending)));
+    sizes.into_iter().flatten().map(|about| about.len()).sum()
+}
+
+/// How much of a restore is ready to be put in place.
+pub(crate) fn restored_so_far(data: &Path) -> u64 {
+    crate::status::disk::below(&data.join(PARTIAL)).values().sum()
+}
+
 fn beside(file: &Path, ending: &str) -> PathBuf {
     let mut name = file.file_name().unwrap_or_default().to_owned();
     name.push(".");
@@ -149,7 +164,7 @@ fn beside(file: &Path, ending: &str) -> PathBuf {
 }
 
 fn pack(about: &Made, objects: &Path, data: &Path, file: &Path) -> Result<(), BackupError> {
-    let partial = beside(file, "partial");
+    let partial = beside(file, PACKED_PARTIAL);
     let written = archive(about, objects, data, &partial).and_then(|()| {
         fs::rename(&partial, file)?;
         // A bare name has no folder but the one that we are in.

@@ -27,11 +27,7 @@ pub(crate) async fn give(client: &Client, clock: &Clock) {
     let all: Vec<&'static str> = MANIFESTS.iter().flat_map(|crates| crates.iter().copied()).collect();
     for manifest in all {
         while let Err(error) = give_one(client, clock, manifest).await {
-            let told = crate::told(&error);
-            tracing::warn!(
-                "a kind of ours is not served yet: {}",
-                told.trim_start_matches("kedge: ").trim_end()
-            );
+            tracing::warn!("a kind of ours is not served yet: {}", crate::told(&error));
             clock.sleep(RETRY).await;
         }
     }

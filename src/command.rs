@@ -62,14 +62,19 @@ pub(crate) enum Command {
         /// The data folder of the server or the agent.
         #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
         data_dir: PathBuf,
+        /// For a person, or for a program.
         #[arg(long, short, value_enum, default_value = "text")]
         output: Output,
     },
     /// Look whether this machine has what Kedge needs, and whether the cluster on it is well. Fails if something does not work.
     Doctor {
+        /// What the machine is to be [default: what it is already, else a server].
+        #[arg(value_enum)]
+        role: Option<Role>,
         /// Where the API is and who to be there [default: kubeconfig in the data folder, if a server runs on it].
         #[arg(long, value_name = "FILE")]
         kubeconfig: Option<PathBuf>,
+        /// For a person, or for a program.
         #[arg(long, short, value_enum, default_value = "text")]
         output: Output,
         #[command(flatten)]
@@ -97,6 +102,7 @@ pub(crate) enum Command {
     },
     /// Write all objects and keys of a server, running or not, to one file. Whoever has it can be anybody in the cluster.
     Backup {
+        /// Where to; a file of that name is replaced once the new one is whole.
         file: PathBuf,
         /// The server's data folder.
         #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
@@ -110,6 +116,7 @@ pub(crate) enum Command {
     },
     /// Make the data of a new server from such a file, on this machine or another.
     Restore {
+        /// What `kedge backup` wrote.
         file: PathBuf,
         /// A data folder that has no server's data yet.
         #[arg(long, value_name = "DIR", default_value = DATA_DIR)]

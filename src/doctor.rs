@@ -5,6 +5,7 @@ mod cluster;
 mod finding;
 mod host;
 mod kernel;
+mod keys;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -16,11 +17,15 @@ use serde_json::{Value, json};
 
 use self::finding::{Finding, Level, doubt, fine, wrong};
 use crate::cluster::Cluster;
+use crate::hatch::Running;
+use crate::install::Role;
 use crate::settings::Settings;
-use crate::{agent, certs, control, door, gateway, hatch, ranges};
+use crate::{agent, ask, certs, control, door, gateway, hatch, join, ranges};
 
 /// How long the API may take to answer all questions.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long for the first.
+const BRIEFLY: Duration = Duration::from_secs(5);
 
 /// What was found.
 pub(crate) struct Diagnosis {
@@ -29,17 +34,29 @@ pub(crate) struct Diagnosis {
     cluster: Option<Vec<Finding>>,
 }
 
-/// Looks at a machine on which a server runs, or is to run, with these settings.
-pub(crate) async fn look(settings: &Settings, kubeconfig: Option<PathBuf>, clock: &Clock) -> Diagnosis {
+/// Looks at a machine that is, or is to be, a server or a node with these settings.
+pub(crate) async fn look(
+    role: Option<Role>,
+    settings: &Settings,
+    kubeconfig: Option<PathBuf>,
+    clock: &Clock,
+) -> Diagnosis {
     let data = agent::absolute(&settings.node.data());
     let running = hatch::running(&data).await.ok();
-    let has_node = running.as_ref().map_or(settings.no_agent != Some(true), |running| running.node.is_some());
+    let role = match &running {
+        Some(running) if running.role == Role::Agent.word() => Role::Agent,
+        Some(_) => Role::Server,
+        None if join::has_joined(&data) => role.unwrap_or(Role::Agent),
+        None => role.unwrap_or(Role::Server),
+    };
+    let is_told = role == Role::Agent || settings.no_agent != Some(true);
+    let has_node = running.as_ref().map_or(is_told, |running| running.node.is_some());
     let cluster = Cluster::of(settings);
     let about = host::About {
         data: &data,
         has_node,
         // What runs has its ports already.
-        ports: if running.is_some() { Vec::new() } else { ports(settings, &cluster) },
+        ports: if running.is_some() { Vec::new() } else { ports(role, has_node, settings, &cluster) },
         ranges: ranges::apart(&cluster)
             .and_then(|()| if has_node { ranges::free(&cluster) } else { Ok(()) })
             .err()
@@ -48,21 +65,32 @@ pub(crate) async fn look(settings: &Settings, kubeconfig: Option<PathBuf>, clock
     };
     let mut host = host::judge(&host::look(about));
     host.extend(of_certificates(&data, clock.now()));
-    let path = kubeconfig.clone().unwrap_or_else(|| data.join("kubeconfig"));
-    let is_server = running.as_ref().is_some_and(|running| running.role == "server");
-    let asked = kubeconfig.is_some() || is_server;
-    let cluster = if asked { Some(of_cluster(&path, clock).await) } else { None };
+    host.extend(keys::judge(&keys::open_to_others(&data)));
+    let cluster = match (kubeconfig, &running, role) {
+        (Some(path), _, _) => Some(of_cluster(&path, clock).await),
+        (None, Some(_), Role::Server) => Some(of_cluster(&data.join("kubeconfig"), clock).await),
+        (None, Some(running), Role::Agent) => Some(of_own_node(running, &data, clock).await),
+        (None, None, _) => None,
+    };
     Diagnosis { host, cluster }
 }
 
-fn ports(settings: &Settings, cluster: &Cluster) -> Vec<(&'static str, &'static str, SocketAddr, bool)> {
+fn ports(
+    role: Role,
+    has_node: bool,
+    settings: &Settings,
+    cluster: &Cluster,
+) -> Vec<(&'static str, &'static str, SocketAddr, bool)> {
     let any = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port);
-    let mut ports = vec![("the API", "--listen", settings.listen.unwrap_or(any(6443)), false)];
-    if settings.no_agent != Some(true) {
+    let mut ports = Vec::new();
+    if role == Role::Server {
+        ports.push(("the API", "--listen", settings.listen.unwrap_or(any(6443)), false));
+    }
+    if has_node {
         ports.push(("the node", "--node-listen", settings.node.node_listen.unwrap_or(door::LISTEN), false));
         ports.push(("tunnels to other nodes", "--vxlan-port", any(cluster.vxlan_port), true));
     }
-    if settings.no_gateway != Some(true) {
+    if role == Role::Server && settings.no_gateway != Some(true) {
         ports.push((
             "the gateway (HTTP)",
             "--gateway-http or --no-gateway",
@@ -111,16 +139,38 @@ async fn of_cluster(kubeconfig: &Path, clock: &Clock) -> Vec<Finding> {
     let client = match control::remote(kubeconfig).await {
         Ok(client) => client,
         Err(error) => {
-            return vec![wrong(format!("{shown} cannot be used"), crate::told(&error).trim_end(), fix)];
+            return vec![wrong(format!("{shown} cannot be used"), crate::told(&error), fix)];
         }
     };
-    let read = tokio::select! {
-        read = cluster::read(&client) => read.map_err(|error| crate::told(&*error).trim_end().to_owned()),
-        () = clock.sleep(PATIENCE) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
+    let silent = |why| vec![wrong("the API does not answer", why, fix)];
+    // First what it says of itself: while its store is away nothing else is answered.
+    let ready = match ask::within(clock, BRIEFLY, async { Ok(cluster::ready(&client).await) }).await {
+        Ok(ready) => ready,
+        Err(why) => return silent(why),
     };
-    match read {
+    if !cluster::is_ready(&ready) {
+        return cluster::of_ready(&ready);
+    }
+    let read = async { cluster::read(&client, ready).await.map_err(|error| crate::told(&*error)) };
+    match ask::within(clock, PATIENCE, read).await {
         Ok(read) => cluster::judge(&read, clock.now()),
-        Err(why) => vec![wrong("the API does not answer", why, fix)],
+        Err(why) => silent(why),
+    }
+}
+
+/// What an agent sees of its cluster: itself.
+async fn of_own_node(running: &Running, data: &Path, clock: &Clock) -> Vec<Finding> {
+    let path = format!("/api/v1/nodes/{}", running.node.as_deref().unwrap_or_default());
+    let asked = async {
+        let client = join::client(data).map_err(|error| crate::told(&error))?;
+        ask::object(&client, &path).await.map_err(|error| crate::told(&*error))
+    };
+    match ask::within(clock, PATIENCE, asked).await {
+        Ok(node) => cluster::of_nodes(&[node]),
+        Err(why) => {
+            let fix = "see whether a server runs, and whether this machine reaches it; what runs here runs on meanwhile";
+            vec![wrong(format!("no server answers ({})", running.servers.join(", ")), why, fix)]
+        }
     }
 }
 
@@ -138,7 +188,9 @@ impl Diagnosis {
         let mut text = finding::text("This machine", &self.host);
         match &self.cluster {
             Some(cluster) => text.push_str(&format!("\n{}", finding::text("The cluster", cluster))),
-            None => text.push_str("\nNo server runs on this data folder, so no cluster was looked at (--kubeconfig names another).\n"),
+            None => text.push_str(
+                "\nNothing of Kedge runs on this data folder, so no cluster was looked at (--data-dir or --kubeconfig name another).\n",
+            ),
         }
         text
     }

@@ -132,9 +132,8 @@ impl Asked {
                 Err(error) => {
                     let text = crate::told(&error);
                     if told.as_ref() != Some(&text) {
-                        let why = text.trim_start_matches("kedge: ").trim_end();
                         tracing::warn!(
-                            "nobody can reach into this node yet, as it has no certificate: {why}"
+                            "nobody can reach into this node yet, as it has no certificate: {text}"
                         );
                         told = Some(text);
                     }
@@ -195,11 +194,7 @@ pub(crate) async fn run(
             }
         }
         Err(error) => {
-            let told = crate::told(&error);
-            tracing::error!(
-                "nobody can reach into this node: {}",
-                told.trim_start_matches("kedge: ").trim_end()
-            );
+            tracing::error!("nobody can reach into this node: {}", crate::told(&error));
             Box::pin(agent.run()).await;
         }
     }

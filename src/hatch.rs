@@ -63,8 +63,13 @@ pub(crate) struct StoreFigures {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HatchError {
-    #[error("nothing of Kedge runs on {}", data.display())]
+    #[error(
+        "nothing of Kedge runs on {}: `kedge install server` starts a server, --data-dir names another folder",
+        data.display()
+    )]
     Nobody { data: PathBuf },
+    #[error("only root, and the user who runs what runs on {}, may ask: use sudo", data.display())]
+    Shut { data: PathBuf },
     #[error("cannot talk to what runs on {}", data.display())]
     Talk { data: PathBuf, source: io::Error },
     #[error("what runs on {} answers in words of another version", data.display())]
@@ -153,9 +158,7 @@ impl Hatch {
         };
         match backup::write(Some(store), &self.data, file, part).await {
             Ok(made) => Answer::Done(made),
-            Err(error) => {
-                Answer::Failed(crate::told(&error).trim_start_matches("kedge: ").trim_end().to_owned())
-            }
+            Err(error) => Answer::Failed(crate::told(&error)),
         }
     }
 }
@@ -198,6 +201,7 @@ pub(crate) async fn call<T: for<'a> Deserialize<'a>>(data: &Path, ask: &Ask) -> 
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
             HatchError::Nobody { data: data.to_owned() }
         }
+        io::ErrorKind::PermissionDenied => HatchError::Shut { data: data.to_owned() },
         _ => talk(error),
     };
     let folder = File::open(data).map_err(nobody)?;
@@ -210,7 +214,7 @@ pub(crate) async fn call<T: for<'a> Deserialize<'a>>(data: &Path, ask: &Ask) -> 
         Ok(Answer::Done(done)) => Ok(done),
         Ok(Answer::Failed(why)) => Err(HatchError::Failed(why)),
         // It hung up: either we are not allowed in, or it ended.
-        Err(_) if text.is_empty() => Err(talk(io::ErrorKind::PermissionDenied.into())),
+        Err(_) if text.is_empty() => Err(HatchError::Shut { data: data.to_owned() }),
         Err(source) => Err(HatchError::Words { data: data.to_owned(), source }),
     }
 }

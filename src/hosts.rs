@@ -65,10 +65,9 @@ fn note(data: &Path) -> PathBuf {
 
 fn report(written: Result<(), HostsError>) {
     if let Err(error) = written {
-        let told = crate::told(&error);
         tracing::warn!(
             "programs of this node do not find DNSRecords: {}; choose another file with --hosts-file, or none",
-            told.trim_start_matches("kedge: ").trim_end()
+            crate::told(&error)
         );
     }
 }

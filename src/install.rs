@@ -13,7 +13,8 @@ use clap::Parser as _;
 
 pub(crate) use self::unit::Role;
 use crate::command::{self, Kedge};
-use crate::settings::{DATA_DIR, SettingsError};
+use crate::join::{self, JoinError};
+use crate::settings::{AgentSettings, DATA_DIR, SettingsError};
 
 const PROGRAM: &str = "usr/local/bin/kedge";
 const UNITS: &str = "etc/systemd/system";
@@ -28,6 +29,8 @@ pub(crate) enum InstallError {
     Flags(String),
     #[error(transparent)]
     Settings(#[from] SettingsError),
+    #[error(transparent)]
+    Join(#[from] JoinError),
     #[error("cannot write {}", path.display())]
     Write { path: PathBuf, source: io::Error },
     #[error("cannot remove {}", path.display())]
@@ -106,29 +109,65 @@ pub(crate) fn install(machine: &Machine, role: Role, flags: &[String]) -> Result
     Ok(told)
 }
 
-/// The flags are understood now, not when the unit starts; a token among them goes into a file.
+/// The flags are understood now, not when the unit starts; a token among them goes into a file. What an agent finds in the
+/// environment is not there when systemd starts it, so it is written down as well.
 fn understood(role: Role, flags: &[String]) -> Result<(Vec<String>, Option<String>, PathBuf), InstallError> {
     let typed = ["kedge", role.word()].into_iter().map(str::to_owned).chain(flags.iter().cloned());
-    let parsed =
-        Kedge::try_parse_from(typed).map_err(|error| InstallError::Flags(error.render().to_string()))?;
-    let data = match parsed.command {
-        command::Command::Server(settings) => settings.with_file()?.node.data_dir,
-        command::Command::Agent(settings) => settings.with_file()?.node.data_dir,
-        _ => None,
+    let parsed = Kedge::try_parse_from(typed).map_err(|error| {
+        let said = error.render().to_string();
+        InstallError::Flags(said.trim_start_matches("error: ").trim_end().to_owned())
+    })?;
+    let (data, agent) = match parsed.command {
+        command::Command::Server(settings) => (settings.with_file()?.node.data_dir, None),
+        command::Command::Agent(settings) => (settings.clone().with_file()?.node.data_dir, Some(settings)),
+        _ => (None, None),
     };
-    let (mut kept, mut token) = (Vec::new(), None);
-    let mut words = flags.iter();
-    while let Some(word) = words.next() {
-        match word.strip_prefix("--token") {
-            Some("") => token = words.next().cloned(),
-            Some(rest) if rest.starts_with('=') => token = Some(rest.trim_start_matches('=').to_owned()),
-            _ => kept.push(word.clone()),
-        }
+    let data = data.unwrap_or_else(|| PathBuf::from(DATA_DIR));
+    let Some(agent) = agent else { return Ok((flags.to_vec(), None, data)) };
+    can_join(&agent, &data)?;
+    let mut kept = without_token(flags);
+    if !names(flags, "--server") {
+        kept.extend(agent.server.iter().map(|place| format!("--server={place}")));
     }
+    let token = agent.token.map(|token| token.0);
     if token.is_some() {
         kept.push(format!("--token-file={}", Path::new("/").join(TOKEN).display()));
     }
-    Ok((kept, token, data.unwrap_or_else(|| PathBuf::from(DATA_DIR))))
+    Ok((kept, token, data))
+}
+
+/// An agent that has nobody to join, or nothing to join with, would be started for ever in vain.
+fn can_join(agent: &AgentSettings, data: &Path) -> Result<(), InstallError> {
+    if join::has_joined(data) {
+        return Ok(());
+    }
+    let all = agent.clone().with_file()?;
+    match (all.server.is_empty(), all.token.is_none() && all.token_file.is_none()) {
+        (true, _) => Err(JoinError::NoServer.into()),
+        (false, true) => Err(JoinError::NoToken.into()),
+        (false, false) => Ok(()),
+    }
+}
+
+fn names(flags: &[String], flag: &str) -> bool {
+    flags
+        .iter()
+        .any(|word| word.strip_prefix(flag).is_some_and(|rest| rest.is_empty() || rest.starts_with('=')))
+}
+
+fn without_token(flags: &[String]) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut words = flags.iter();
+    while let Some(word) = words.next() {
+        match word.strip_prefix("--token") {
+            Some("") => {
+                words.next();
+            }
+            Some(rest) if rest.starts_with('=') => {}
+            _ => kept.push(word.clone()),
+        }
+    }
+    kept
 }
 
 /// A program that runs cannot be written over, but another can take its name.
@@ -227,7 +266,8 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let machine = Machine::at(Some(root.path().to_owned()));
         install(&machine, Role::Server, &[]).unwrap();
-        install(&machine, Role::Agent, &words("--server https://10.0.0.1:6443 --data-dir /srv/k")).unwrap();
+        let flags = words("--server https://10.0.0.1:6443 --token=kedge1.a.b.c --data-dir /srv/k");
+        install(&machine, Role::Agent, &flags).unwrap();
         uninstall(&machine, Path::new("/srv/k")).unwrap();
         assert!(root.path().join(PROGRAM).exists() && machine.unit(Role::Server).exists());
         uninstall(&machine, Path::new(DATA_DIR)).unwrap();
@@ -240,6 +280,13 @@ mod tests {
         let machine = Machine::at(Some(root.path().to_owned()));
         let refused = install(&machine, Role::Server, &words("--lisen 1")).unwrap_err();
         assert!(refused.to_string().contains("--lisen"), "{refused}");
+        for (flags, told) in [
+            ("--data-dir /srv/k", "--server https://HOST:6443"),
+            ("--data-dir /srv/k --server https://10.0.0.1:6443", "kedge token create --print-join-command"),
+        ] {
+            let refused = install(&machine, Role::Agent, &words(flags)).unwrap_err();
+            assert!(refused.to_string().contains(told), "{refused}");
+        }
         let unit = machine.unit(Role::Server);
         fs::create_dir_all(unit.parent().unwrap()).unwrap();
         fs::write(&unit, "[Service]\nExecStart=/opt/other\n").unwrap();

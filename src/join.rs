@@ -118,6 +118,11 @@ fn record_file(data: &Path) -> PathBuf {
     data.join("member.json")
 }
 
+/// Whether a machine with this data folder is part of a cluster, and needs no token to be so again.
+pub(crate) fn has_joined(data: &Path) -> bool {
+    record_file(data).exists() && certificate_file(data).exists()
+}
+
 impl Membership {
     /// The one that this machine has, or with a token a new one.
     pub(crate) async fn open(
@@ -252,9 +257,7 @@ impl Membership {
                     certificate = new;
                 }
                 Err(error) => {
-                    let why = crate::told(&error);
-                    let why = why.trim_start_matches("kedge: ").trim_end();
-                    tracing::warn!("cannot renew this node's certificate yet: {why}");
+                    tracing::warn!("cannot renew this node's certificate yet: {}", crate::told(&error));
                     self.clock.sleep(AGAIN).await;
                 }
             }
@@ -396,7 +399,7 @@ async fn join(
 ) -> Result<(String, String), JoinError> {
     let blind = Servers::new(places.to_vec(), &Ties::Blind)?.client();
     let info = Info::read(&blind).await.map_err(|error| match error {
-        TokenError::Api(error) => JoinError::Unreachable(error),
+        TokenError::Api(error) | TokenError::Silent(error) => JoinError::Unreachable(error),
         error => JoinError::Info(error),
     })?;
     let found = kedge_pki::fingerprint(&info.authority).ok_or(JoinError::Info(TokenError::Authority))?;

@@ -15,6 +15,7 @@ mod command;
 mod control;
 mod doctor;
 mod door;
+mod etcd;
 mod figures;
 mod gateway;
 mod hatch;
@@ -72,7 +73,9 @@ fn main() -> ExitCode {
         Command::Token { command, data_dir, kubeconfig } => tokens(command, &data_dir, kubeconfig),
         Command::Clean { data_dir } => clean(&data_dir),
         Command::Status { data_dir, output } => operate::status(&data_dir, output),
-        Command::Doctor { kubeconfig, output, settings } => operate::doctor(*settings, kubeconfig, output),
+        Command::Doctor { role, kubeconfig, output, settings } => {
+            operate::doctor(role, *settings, kubeconfig, output)
+        }
         Command::Certs { data_dir } => operate::certs(&data_dir),
         Command::Install { role, flags } => operate::install(role, &flags),
         Command::Uninstall { data_dir } => operate::uninstall(&data_dir),
@@ -92,7 +95,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // If even this cannot be written there is nobody left to tell.
-            let _told = std::io::stderr().write_all(told(&*error).as_bytes());
+            let _told = std::io::stderr().write_all(format!("kedge: {}\n", told(&*error)).as_bytes());
             ExitCode::FAILURE
         }
     }
@@ -174,14 +177,19 @@ fn say(text: &str) -> Result<(), Box<dyn Error>> {
     Ok(std::io::stdout().write_all(text.as_bytes())?)
 }
 
-/// The error and what it came from, in one line.
+/// Words of the layers between, which tell a person nothing.
+const BETWEEN: [&str; 2] = ["ServiceError: ", "client error (Connect): "];
+
+/// The error and what it came from, in one line; what was said already is not said again.
 fn told(error: &dyn Error) -> String {
-    let mut text = format!("kedge: {error}");
+    let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
+        let said = error.to_string();
+        if !text.contains(&said) {
+            text.push_str(&format!(": {said}"));
+        }
         cause = error.source();
     }
-    text.push('\n');
-    text
+    BETWEEN.iter().fold(text, |text, words| text.replace(words, ""))
 }

@@ -1,8 +1,9 @@
 //! The role of `kedge agent`: a further node of a cluster whose servers are elsewhere. It goes on while no server answers, and leaves
 //! this machine as it found it when its node is deleted.
 
-use std::fs::{File, TryLockError};
+use std::fs::{DirBuilder, File, TryLockError};
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -129,7 +130,8 @@ async fn start(
 /// Nobody else runs a node on this data while the file is held.
 fn lock(data: &Path) -> Result<File, MemberError> {
     let failed = |source| MemberError::Data { path: data.to_owned(), source };
-    std::fs::create_dir_all(data).map_err(failed)?;
+    // Pods' secrets lie below it.
+    DirBuilder::new().recursive(true).mode(0o700).create(data).map_err(failed)?;
     let file =
         File::options().create(true).truncate(false).write(true).open(data.join(LOCK)).map_err(failed)?;
     match file.try_lock() {

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
+use kedge_cli::Beside;
 use kedge_clock::Clock;
 use tokio::runtime::{Builder, Runtime};
 
@@ -15,8 +16,8 @@ use crate::{agent, backup, certs, doctor, say, status};
 
 /// Something needs to be looked at; what was said already.
 #[derive(Debug, thiserror::Error)]
-#[error("{0} of these things do not work")]
-struct NotWell(usize);
+#[error("{0}")]
+struct NotWell(String);
 
 fn runtime() -> std::io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
@@ -31,19 +32,21 @@ pub(crate) fn status(data: &Path, output: Output) -> Result<(), Box<dyn Error>> 
 }
 
 pub(crate) fn doctor(
+    role: Option<Role>,
     settings: Settings,
     kubeconfig: Option<PathBuf>,
     output: Output,
 ) -> Result<(), Box<dyn Error>> {
     let settings = settings.with_file()?;
-    let diagnosis = runtime()?.block_on(doctor::look(&settings, kubeconfig, &Clock::system()));
+    let diagnosis = runtime()?.block_on(doctor::look(role, &settings, kubeconfig, &Clock::system()));
     match output {
         Output::Text => say(&diagnosis.text())?,
         Output::Json => say(&format!("{:#}\n", diagnosis.json()))?,
     }
     match diagnosis.wrong() {
         0 => Ok(()),
-        number => Err(NotWell(number).into()),
+        1 => Err(NotWell("one of these things does not work".to_owned()).into()),
+        number => Err(NotWell(format!("{number} of these things do not work")).into()),
     }
 }
 
@@ -53,14 +56,18 @@ pub(crate) fn certs(data: &Path) -> Result<(), Box<dyn Error>> {
 
 /// A running server writes it itself: nobody else may read what it keeps.
 pub(crate) fn backup(file: &Path, data: &Path, part: Part) -> Result<(), Box<dyn Error>> {
+    let whole = std::path::absolute(file)?;
+    let (growing, shown) = (whole.clone(), file.display().to_string());
+    let beside = Beside::new(move || format!("writing {shown}, {}", status::bytes(backup::so_far(&growing))));
     let made = runtime()?.block_on(async {
-        let whole = std::path::absolute(file)?;
         let ask = Ask::Backup { file: whole.clone(), part };
         match hatch::call(data, &ask).await {
             Err(HatchError::Nobody { .. }) => Ok(backup::write_stopped(data, &whole, part).await?),
             answered => Ok::<backup::Made, Box<dyn Error>>(answered?),
         }
-    })?;
+    });
+    drop(beside);
+    let made = made?;
     let (file, objects, revision) = (file.display(), made.objects, made.revision);
     let careful = "keep it where nobody else reads it";
     say(&match part {
@@ -75,7 +82,12 @@ pub(crate) fn backup(file: &Path, data: &Path, part: Part) -> Result<(), Box<dyn
 }
 
 pub(crate) fn restore(file: &Path, data: &Path, keys_only: bool, force: bool) -> Result<(), Box<dyn Error>> {
-    let made = runtime()?.block_on(backup::restore(file, data, keys_only, force))?;
+    let (from, into) = (file.display().to_string(), agent::absolute(data));
+    let beside =
+        Beside::new(move || format!("restoring {from}, {}", status::bytes(backup::restored_so_far(&into))));
+    let made = runtime()?.block_on(backup::restore(file, data, keys_only, force));
+    drop(beside);
+    let made = made?;
     let (data, objects, made) = (data.display(), made.objects, made.made);
     say(&match keys_only {
         true => format!("{data} has the cluster's keys of {made}\n"),

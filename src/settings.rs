@@ -22,6 +22,11 @@ pub(crate) use self::node::{DATA_DIR, NodeSettings};
 pub(crate) use self::words::{Amount, Life, NodeLabel, NodeTaint, StoreChoice};
 
 const USUAL_FILE: &str = "/etc/kedge/config.yaml";
+/// Under which headings a server's flags are listed; those that most people need come first, under none.
+const CLUSTER: &str = "The cluster";
+const ADDRESSES: &str = "The cluster's addresses and names";
+const GATEWAY: &str = "The gateway";
+const AUDIT: &str = "The audit log";
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SettingsError {
@@ -43,10 +48,6 @@ fn meant(nearest: Option<&str>) -> String {
 #[derive(clap::Args, Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "kebab-case", default)]
 pub(crate) struct Settings {
-    /// How the node of this machine is.
-    #[command(flatten)]
-    #[serde(skip)]
-    pub(crate) node: NodeSettings,
     /// Address and port of the API; port 0 takes a free one [default: 0.0.0.0:6443].
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) listen: Option<SocketAddr>,
@@ -54,86 +55,99 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "FILE")]
     pub(crate) write_kubeconfig: Option<PathBuf>,
     /// Run no node agent on this machine.
-    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL", hide_possible_values = true)]
     pub(crate) no_agent: Option<bool>,
     /// Run no controllers: only the API with its store, for others to work on.
-    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL", hide_possible_values = true)]
     pub(crate) no_controllers: Option<bool>,
     /// `embedded`, or `etcd=URL,…` for several servers on one etcd [default: embedded].
     #[arg(long, value_name = "STORE")]
     pub(crate) store: Option<StoreChoice>,
+    /// Which authority to trust at an etcd that is met by TLS.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) etcd_cafile: Option<PathBuf>,
+    /// Who to be there: a certificate.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) etcd_certfile: Option<PathBuf>,
+    /// And its key.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) etcd_keyfile: Option<PathBuf>,
     /// How long a node may be silent before its pods go elsewhere; nodes are heard every 10 s [default: 50s].
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", help_heading = CLUSTER)]
     pub(crate) node_monitor_grace_period: Option<Life>,
     /// How often autoscalers are looked at as a whole [default: 15s].
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", help_heading = CLUSTER)]
     pub(crate) autoscaler_sync_period: Option<Life>,
     /// How often it is looked in between whether load calls for more pods [default: 1s]; 0 for never.
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", help_heading = CLUSTER)]
     pub(crate) autoscaler_reaction: Option<Life>,
     /// Where pods get their addresses from [default: 10.244.0.0/16].
-    #[arg(long, value_name = "CIDR", value_delimiter = ',')]
+    #[arg(long, value_name = "CIDR", value_delimiter = ',', help_heading = ADDRESSES)]
     pub(crate) cluster_cidr: Vec<Range>,
     /// Where services get their addresses from [default: 10.96.0.0/16].
-    #[arg(long, value_name = "CIDR", value_delimiter = ',')]
+    #[arg(long, value_name = "CIDR", value_delimiter = ',', help_heading = ADDRESSES)]
     pub(crate) service_cidr: Vec<Range>,
     /// The domain of the cluster's own names [default: cluster.local].
-    #[arg(long, value_name = "DOMAIN")]
+    #[arg(long, value_name = "DOMAIN", help_heading = ADDRESSES)]
     pub(crate) cluster_domain: Option<String>,
     /// How pods of different nodes reach each other: `vxlan` (straight on a shared link, else in a tunnel), `vxlan-only` or `routes` [default: vxlan].
-    #[arg(long, value_name = "HOW")]
+    #[arg(long, value_name = "HOW", help_heading = ADDRESSES)]
     pub(crate) pod_network: Option<Backend>,
     /// The UDP port of those tunnels, on every node [default: 8472].
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", help_heading = ADDRESSES)]
     pub(crate) vxlan_port: Option<u16>,
     /// Run no DNS for the cluster; pods ask whom their node asks.
-    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL", hide_possible_values = true, help_heading = ADDRESSES)]
     pub(crate) no_dns: Option<bool>,
     /// The address of another DNS for pods, in the place of our own; may be repeated.
-    #[arg(long, value_name = "IP", value_delimiter = ',')]
+    #[arg(long, value_name = "IP", value_delimiter = ',', help_heading = ADDRESSES)]
     pub(crate) cluster_dns: Vec<IpAddr>,
     /// Where the gateway serves Ingresses and DNSRecords by HTTP; port 0 takes a free one [default: 0.0.0.0:80].
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", help_heading = GATEWAY)]
     pub(crate) gateway_http: Option<SocketAddr>,
     /// Where it serves them by HTTPS [default: 0.0.0.0:443].
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", help_heading = GATEWAY)]
     pub(crate) gateway_https: Option<SocketAddr>,
     /// Run no gateway on this server.
-    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL", hide_possible_values = true, help_heading = GATEWAY)]
     pub(crate) no_gateway: Option<bool>,
     /// A further name or address under which clients reach the API; may be repeated.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) tls_san: Vec<String>,
     /// Reads under way at once before clients are told to wait [default: 400].
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", help_heading = CLUSTER)]
     pub(crate) max_requests_inflight: Option<usize>,
     /// Writes under way at once before clients are told to wait [default: 200].
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", help_heading = CLUSTER)]
     pub(crate) max_mutating_requests_inflight: Option<usize>,
     /// How long events stay after they were last written [default: 1h]; 0 keeps them.
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", help_heading = CLUSTER)]
     pub(crate) event_ttl: Option<Life>,
     /// Keep Secrets encrypted on the disk, with a key that is made in the data folder; stays on from then on.
-    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL", hide_possible_values = true)]
     pub(crate) encrypt_secrets: Option<bool>,
     /// What is recorded of which request: a Policy of audit.k8s.io/v1.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = AUDIT)]
     pub(crate) audit_policy_file: Option<PathBuf>,
     /// Where requests are recorded, one JSON object a line; `-` is standard output.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = AUDIT)]
     pub(crate) audit_log_path: Option<PathBuf>,
     /// Days for which files of the audit log that were put aside are kept [default: for ever].
-    #[arg(long, value_name = "DAYS")]
+    #[arg(long, value_name = "DAYS", help_heading = AUDIT)]
     pub(crate) audit_log_maxage: Option<u64>,
     /// How many files of the audit log that were put aside are kept [default: all].
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", help_heading = AUDIT)]
     pub(crate) audit_log_maxbackup: Option<usize>,
     /// The size at which a file of the audit log is put aside [default: 100].
-    #[arg(long, value_name = "MEGABYTES")]
+    #[arg(long, value_name = "MEGABYTES", help_heading = AUDIT)]
     pub(crate) audit_log_maxsize: Option<u64>,
     /// How pods get their nodes: profiles and policies, in the file only.
     #[arg(skip)]
     pub(crate) scheduler: Option<serde_json::Value>,
+    /// How the node of this machine is.
+    #[command(flatten)]
+    #[serde(skip)]
+    pub(crate) node: NodeSettings,
 }
 
 /// A flag that is given takes the whole list's place.
@@ -160,6 +174,9 @@ impl Settings {
             scheduler: self.scheduler.or(file.scheduler),
             no_controllers: self.no_controllers.or(file.no_controllers),
             store: self.store.or(file.store),
+            etcd_cafile: self.etcd_cafile.or(file.etcd_cafile),
+            etcd_certfile: self.etcd_certfile.or(file.etcd_certfile),
+            etcd_keyfile: self.etcd_keyfile.or(file.etcd_keyfile),
             node_monitor_grace_period: self.node_monitor_grace_period.or(file.node_monitor_grace_period),
             autoscaler_sync_period: self.autoscaler_sync_period.or(file.autoscaler_sync_period),
             autoscaler_reaction: self.autoscaler_reaction.or(file.autoscaler_reaction),

@@ -70,25 +70,22 @@ pub(crate) async fn look(data: &Path, clock: &Clock) -> Result<Status, HatchErro
 
 async fn cluster(running: &Running, data: &Path, clock: &Clock) -> Result<Seen, String> {
     let seen = async {
-        let said = |error: &dyn std::error::Error| {
-            crate::told(error).trim_start_matches("kedge: ").trim_end().to_owned()
-        };
         match running.role.as_str() {
             "server" => {
-                let client =
-                    crate::control::remote(&data.join("kubeconfig")).await.map_err(|error| said(&error))?;
-                whole(&client).await.map_err(|error| said(&*error))
+                let client = crate::control::remote(&data.join("kubeconfig"))
+                    .await
+                    .map_err(|error| crate::told(&error))?;
+                whole(&client).await.map_err(|error| crate::told(&*error))
             }
             _ => {
-                let client = crate::join::client(data).map_err(|error| said(&error))?;
-                own(&client, running.node.as_deref().unwrap_or_default()).await.map_err(|error| said(&*error))
+                let client = crate::join::client(data).map_err(|error| crate::told(&error))?;
+                own(&client, running.node.as_deref().unwrap_or_default())
+                    .await
+                    .map_err(|error| crate::told(&*error))
             }
         }
     };
-    tokio::select! {
-        seen = seen => seen,
-        () = clock.sleep(PATIENCE) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
-    }
+    ask::within(clock, PATIENCE, seen).await
 }
 
 /// As the administrator sees it.

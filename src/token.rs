@@ -46,7 +46,9 @@ pub(crate) struct Token {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TokenError {
     #[error("the API does not take it")]
-    Api(#[from] Box<kube::Error>),
+    Api(#[source] Box<kube::Error>),
+    #[error("no server answers: `kedge status` says whether one runs here, --kubeconfig names one elsewhere")]
+    Silent(#[source] Box<kube::Error>),
     #[error("cannot use {}", path.display())]
     Kubeconfig { path: PathBuf, source: Box<crate::control::ControlError> },
     #[error("the cluster does not say where it is: does its server run controllers?")]
@@ -61,6 +63,15 @@ pub(crate) enum TokenError {
     Unknown { id: String },
     #[error("a token cannot be good for {0:?}")]
     Life(Duration),
+}
+
+impl From<Box<kube::Error>> for TokenError {
+    fn from(error: Box<kube::Error>) -> Self {
+        match *error {
+            kube::Error::Api(_) => TokenError::Api(error),
+            _ => TokenError::Silent(error),
+        }
+    }
 }
 
 impl Token {
@@ -144,7 +155,7 @@ impl Info {
         let map = Objects::<ConfigMap>::within(client, "kube-public").get("cluster-info").await;
         let map = map.map_err(|error| match error {
             kube::Error::Api(_) => TokenError::NoInfo(Some(Box::new(error))),
-            error => TokenError::Api(Box::new(error)),
+            error => TokenError::Silent(Box::new(error)),
         })?;
         let text = map.data.and_then(|mut data| data.remove("kubeconfig")).ok_or(TokenError::NoInfo(None))?;
         let config: Config =
@@ -174,10 +185,7 @@ pub(crate) async fn welcome(
     cluster.publish(&client, &clock).await;
     let path = data.join(FILE);
     while let Err(error) = keep(&client, &authority, &path).await {
-        tracing::warn!(
-            "no machine can join yet: {}",
-            crate::told(&error).trim_start_matches("kedge: ").trim_end()
-        );
+        tracing::warn!("no machine can join yet: {}", crate::told(&error));
         clock.sleep(AGAIN).await;
     }
     let path = path.display();

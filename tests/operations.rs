@@ -211,3 +211,64 @@ fn every_figure_is_explained_and_every_explanation_is_shown() {
         "not in docs/metrics.md: {missing:?}\nnot in /metrics: {invented:?}"
     );
 }
+
+/// A cluster of `make up`; it ends with the test.
+struct Made {
+    data: PathBuf,
+}
+
+impl Made {
+    fn script(&self, name: &str, more: &[&str]) -> Output {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts").join(name);
+        let mut command = Command::new(script);
+        command.arg(env!("CARGO_BIN_EXE_kedge")).arg(&self.data).args(more).stdin(Stdio::null());
+        command.env("FLAGS", "--no-agent --no-gateway").output().unwrap()
+    }
+
+    fn up(&self, listen: &str) -> String {
+        let output = self.script("up", &[listen]);
+        assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    fn down(&self) -> String {
+        text(&self.script("down", &[]).stdout)
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        let _already = self.down();
+    }
+}
+
+#[test]
+fn a_cluster_goes_up_and_down_and_says_so() {
+    let folder = TempDir::new().unwrap();
+    let made = Made { data: folder.path().join("data") };
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let output = made.script("up", &[&taken.local_addr().unwrap().to_string()]);
+    assert!(!output.status.success());
+    has(
+        &text(&output.stderr),
+        &["Kedge did not start.", "cannot listen on 127.0.0.1:", "kedge doctor --data-dir"],
+    );
+    assert_eq!(made.down(), format!("Kedge is not running. Its data stays in {}.\n", made.data.display()));
+
+    let said = made.up("127.0.0.1:0");
+    has(&said, &["Kedge runs at https://127.0.0.1:", "no node (--no-agent)", "make up LISTEN=0.0.0.0:6443"]);
+    let line = said.lines().find(|line| line.contains("export KUBECONFIG=")).unwrap();
+    let script = format!("{line}\n{} get --raw /readyz", env!("CARGO_BIN_EXE_kedge"));
+    let asked = Command::new("bash").args(["-c", &script]).output().unwrap();
+    assert_eq!(text(&asked.stdout), "ok", "{}", text(&asked.stderr));
+
+    let again = made.up("127.0.0.1:0");
+    has(&again, &["Kedge is already running (pid "]);
+    assert!(!again.contains("was started as"), "{again}");
+    has(
+        &made.up("0.0.0.0:0"),
+        &["It was started as `kedge server --data-dir", "make up LISTEN=0.0.0.0:6443"],
+    );
+    has(&made.down(), &["Kedge has stopped. Its data stays in "]);
+    has(&made.down(), &["Kedge is not running."]);
+}

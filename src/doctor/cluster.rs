@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::finding::{Finding, doubt, fine, wrong};
 use crate::ask;
-use crate::status::is_ready;
+use crate::status;
 
 /// How long a pod may wait for its node, a namespace for its end, before somebody should look.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(5);
@@ -28,12 +28,13 @@ pub(crate) struct Read {
     pub(crate) slices: Vec<Value>,
 }
 
-pub(crate) async fn read(client: &Client) -> Result<Read, Box<kube::Error>> {
+/// What the API says of itself, or why it says nothing.
+pub(crate) async fn ready(client: &Client) -> String {
+    ask::text(client, "/readyz?verbose").await.unwrap_or_else(|error| crate::told(&*error))
+}
+
+pub(crate) async fn read(client: &Client, ready: String) -> Result<Read, Box<kube::Error>> {
     let mut pods = Vec::new();
-    let ready = match ask::text(client, "/readyz?verbose").await {
-        Ok(text) => text,
-        Err(error) => error.to_string(),
-    };
     ask::each(client, "/api/v1/pods", |pod| {
         if is_troubled(pod) {
             pods.push(pod.clone());
@@ -68,8 +69,12 @@ pub(crate) fn judge(read: &Read, now: Timestamp) -> Vec<Finding> {
     all
 }
 
-fn of_ready(said: &str) -> Vec<Finding> {
-    if said.contains("check passed") {
+pub(crate) fn is_ready(said: &str) -> bool {
+    said.contains("check passed")
+}
+
+pub(crate) fn of_ready(said: &str) -> Vec<Finding> {
+    if is_ready(said) {
         return vec![fine("the API is ready")];
     }
     let failed: Vec<&str> = said.lines().filter(|line| line.starts_with("[-]")).collect();
@@ -79,7 +84,7 @@ fn of_ready(said: &str) -> Vec<Finding> {
     vec![wrong(format!("the API is not ready: {what}"), "nothing can be changed meanwhile", fix)]
 }
 
-fn of_nodes(nodes: &[Value]) -> Vec<Finding> {
+pub(crate) fn of_nodes(nodes: &[Value]) -> Vec<Finding> {
     if nodes.is_empty() {
         let fix = "start the server as root without --no-agent, or add a machine with `kedge token create --print-join-command`";
         return vec![doubt("the cluster has no node", "pods stay Pending", fix)];
@@ -88,7 +93,7 @@ fn of_nodes(nodes: &[Value]) -> Vec<Finding> {
     for node in nodes {
         let name = name(node);
         let condition = |kind: &str| conditions(node).find(|one| one["type"] == kind);
-        if !is_ready(node) {
+        if !status::is_ready(node) {
             let ready = condition("Ready");
             let why = ready.and_then(|one| one["message"].as_str()).unwrap_or("it never said that it is");
             let fix = "see whether `kedge status` on it finds an agent, and read its log; `kubectl delete node` if it is gone for good";
@@ -113,7 +118,10 @@ fn of_nodes(nodes: &[Value]) -> Vec<Finding> {
         }
     }
     if all.is_empty() {
-        all.push(fine(format!("{} nodes are Ready", nodes.len())));
+        all.push(fine(match nodes {
+            [node] => format!("node {} is Ready", name(node)),
+            nodes => format!("{} nodes are Ready", nodes.len()),
+        }));
     }
     all
 }

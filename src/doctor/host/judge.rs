@@ -13,6 +13,8 @@ const LEAST_MEMORY: u64 = 100 << 20;
 /// Shares of the disk, in percent, at which nodes send pods away and at which it is time to look.
 const LEAST_DISK: u64 = 10;
 const LITTLE_DISK: u64 = 20;
+/// The store goes on in files of some megabytes.
+const LEAST_ROOM: u64 = 100 << 20;
 const FEW_FILES: u64 = 65_536;
 
 /// What all of it means.
@@ -113,12 +115,13 @@ fn of_program(program: &Program) -> Finding {
             "apt-get install containerd runc, or name a runtime with --container-runtime-endpoint",
         );
     };
-    let found = said.split([' ', 'v']).find_map(version);
+    let found = said.split(' ').find_map(|word| Some((word, version(word.trim_start_matches('v'))?)));
     match found {
-        Some(found) if name == "containerd" && found < OLDEST_CONTAINERD => {
+        Some((_, found)) if name == "containerd" && found < OLDEST_CONTAINERD => {
             wrong(said.to_string(), "it is older than 1.6", "install containerd 1.6 or newer")
         }
-        _ => fine(said.clone()),
+        Some((word, _)) => fine(format!("{name} {word}")),
+        None => fine(said.clone()),
     }
 }
 
@@ -139,6 +142,13 @@ fn of_disk(room: Room) -> Finding {
     let left = share(room.free, room.whole).min(share(room.free_files, room.files));
     let what = format!("{} of {} of the disk are free", bytes(room.free), bytes(room.whole));
     let fix = "make room, or give Kedge another place with --data-dir";
+    if room.free < LEAST_ROOM {
+        return wrong(
+            what,
+            "nothing can be written soon, and then nothing can be changed in the cluster",
+            fix,
+        );
+    }
     match left {
         ..LEAST_DISK => wrong(what, "below 10 % the node takes no more pods and ends some", fix),
         LEAST_DISK..LITTLE_DISK => doubt(what, "below 15 % unused images go, below 10 % pods", fix),

@@ -44,7 +44,7 @@ fn each_trouble_is_found_with_what_to_do() {
     let taken = Port { trouble: Some("Address already in use".to_owned()), ..healthy().ports[0].clone() };
     let old = Program { name: "containerd", version: Some("containerd 1.4.13".to_owned()) };
     let gone = Program { name: "runc", version: None };
-    let full = Room { free: 5, whole: 100, free_files: 50, files: 100 };
+    let full = Room { free: 5 << 30, whole: 100 << 30, free_files: 50, files: 100 };
     for (case, host, level, told, fix) in [
         ("nobody", Host { is_root: false, ..healthy() }, Level::Wrong, "not run by root", "sudo"),
         (
@@ -99,14 +99,14 @@ fn each_trouble_is_found_with_what_to_do() {
         ),
         (
             "no files left",
-            Host { room: Some(Room { free: 90, free_files: 1, ..full }), ..healthy() },
+            Host { room: Some(Room { free: 90 << 30, free_files: 1, ..full }), ..healthy() },
             Level::Wrong,
             "of the disk",
             "--data-dir",
         ),
         (
             "a disk that fills",
-            Host { room: Some(Room { free: 15, ..full }), ..healthy() },
+            Host { room: Some(Room { free: 15 << 30, ..full }), ..healthy() },
             Level::Doubt,
             "of the disk",
             "--data-dir",

@@ -13,20 +13,20 @@
 mod load;
 #[path = "failstatic/machine.rs"]
 mod machine;
-#[path = "failstatic/remains.rs"]
-mod remains;
 
 use std::time::{Duration, Instant};
 
+use kedge_fleet::{Expected, Remains};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use crate::load::Load;
 use crate::machine::Machine;
-use crate::remains::Remains;
 
 /// Enough to meet most moments of a start; a hundred by hand.
 const KILLS: u32 = 10;
+
+const NOTHING: Expected = Expected { pods: 0, containers: 0, networked: 0 };
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
@@ -40,8 +40,8 @@ async fn what_runs_runs_on() {
     let mut random = StdRng::seed_from_u64(seed);
     let mut machine = Machine::start().await;
     load::steady(&machine).await;
-    let before = Remains::of(&machine).await;
-    assert_eq!(before.problems(&machine, load::STEADY), Vec::<String>::new(), "before anything was killed");
+    let before = Remains::of(&machine.data(), None).await;
+    assert_eq!(before.problems(load::EXPECTED), Vec::<String>::new(), "before anything was killed");
 
     let load = Load::begin(&machine, seed);
     let begun = Instant::now();
@@ -71,8 +71,8 @@ async fn what_runs_runs_on() {
 
     // Nothing was restarted: the same containers with the same processes.
     let after = machine.eventually("only what should be is there", async || {
-        let after = Remains::of(&machine).await;
-        let problems = after.problems(&machine, load::STEADY);
+        let after = Remains::of(&machine.data(), None).await;
+        let problems = after.problems(load::EXPECTED);
         if problems.is_empty() { Ok(after) } else { Err(format!("{problems:#?}")) }
     });
     let after = after.await;
@@ -83,7 +83,7 @@ async fn what_runs_runs_on() {
     load::remove_steady(&machine).await;
     machine
         .eventually("nothing is left", async || {
-            let problems = Remains::of(&machine).await.problems(&machine, 0);
+            let problems = Remains::of(&machine.data(), None).await.problems(NOTHING);
             if problems.is_empty() { Ok(()) } else { Err(format!("{problems:#?}")) }
         })
         .await;

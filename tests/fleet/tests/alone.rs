@@ -7,20 +7,13 @@
     reason = "tests end where something is wrong"
 )]
 
-#[path = "fleet/switch.rs"]
-#[allow(dead_code, reason = "a fleet does more with it")]
-mod switch;
-#[path = "fleet/traces.rs"]
-mod traces;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use kedge_fleet::{Switch, Traces, cgroups, within};
 use kedge_shipped::{IMAGE, binary, eventually, import, sweep};
 use serde_json::json;
-use switch::{Switch, within};
-use traces::{Traces, cgroups};
 
 /// Far longer than anything here takes; only a hang reaches it.
 const PATIENCE: Duration = Duration::from_secs(60);

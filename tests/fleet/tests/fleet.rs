@@ -16,20 +16,12 @@ mod failures;
 mod joining;
 #[path = "fleet/leaving.rs"]
 mod leaving;
-#[path = "fleet/machine.rs"]
-mod machine;
 #[path = "fleet/policies.rs"]
 mod policies;
-#[path = "fleet/scene.rs"]
-mod scene;
-#[path = "fleet/switch.rs"]
-mod switch;
-#[path = "fleet/traces.rs"]
-mod traces;
 
 use std::time::Instant;
 
-use scene::Scene;
+use kedge_fleet::Scene;
 
 type Story = (&'static str, fn(&mut Scene));
 

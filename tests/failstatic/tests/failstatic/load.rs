@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
+use kedge_fleet::Expected;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams};
 use rand::rngs::StdRng;
@@ -16,7 +17,10 @@ use tokio::task::JoinHandle;
 use crate::machine::{IMAGE, Machine, client};
 
 /// How many pods have to run on.
-pub(crate) const STEADY: usize = 5;
+const STEADY: usize = 5;
+/// Two of them have two containers, and one shares the node's network.
+pub(crate) const EXPECTED: Expected =
+    Expected { pods: STEADY, containers: STEADY + 2, networked: STEADY - 1 };
 
 fn sleeper(name: &str) -> Value {
     json!({"name": name, "image": IMAGE, "command": ["sleep", "1000000"]})

@@ -6,11 +6,9 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kedge_runtime::Runtime;
 use kedge_shipped::{binary, start};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
-use rustix::process::{Pid, Signal, kill_process};
 
 pub(crate) use kedge_shipped::IMAGE;
 const NODE: &str = "static";
@@ -45,14 +43,6 @@ impl Machine {
         lines[lines.len().saturating_sub(40)..].join("\n")
     }
 
-    pub(crate) fn runtime(&self) -> Runtime {
-        Runtime::at(&self.socket())
-    }
-
-    fn socket(&self) -> PathBuf {
-        self.data().join("containerd/containerd.sock")
-    }
-
     /// As if the power had failed: nothing of it gets a chance to finish anything.
     pub(crate) fn kill_server(&mut self) {
         self.server.kill().unwrap();
@@ -64,12 +54,7 @@ impl Machine {
     }
 
     pub(crate) fn kill_containerd(&self) {
-        let line = std::fs::read_to_string(self.data().join("containerd/containerd.pid")).unwrap_or_default();
-        let mut words = line.split_whitespace();
-        let pid = words.next().and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw);
-        if let Some(pid) = pid.filter(|pid| is_containerd(*pid)) {
-            let _it_may_be_gone = kill_process(pid, Signal::KILL);
-        }
+        kedge_fleet::kill_containerd(&self.data());
     }
 
     /// None while there is no server.
@@ -130,11 +115,6 @@ pub(crate) async fn client(folder: &Path) -> Option<Client> {
     let kubeconfig = Kubeconfig::read_from(folder.join("kubeconfig")).ok()?;
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.ok()?;
     Client::try_from(config).ok()
-}
-
-fn is_containerd(pid: Pid) -> bool {
-    let name = std::fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_nonzero())).unwrap_or_default();
-    name.trim() == "containerd"
 }
 
 fn serve(folder: &Path, port: u16) -> Child {

@@ -1,10 +1,8 @@
 //! Who reaches whom across nodes.
 
+use kedge_fleet::{PAGE, PATIENCE, Scene, told};
 use kedge_shipped::{IMAGE, eventually};
 use serde_json::json;
-
-use crate::machine::PATIENCE;
-use crate::scene::{PAGE, Scene, told};
 
 const CALLERS: [&str; 3] = ["caller-one", "caller-two", "caller-three"];
 

@@ -1,10 +1,8 @@
 //! What happens when machines and wires fail.
 
+use kedge_fleet::{FOR_EVER, NODE, PATIENCE, Scene, told};
 use kedge_shipped::{IMAGE, eventually};
 use serde_json::json;
-
-use crate::machine::PATIENCE;
-use crate::scene::{FOR_EVER, NODE, Scene, told};
 
 pub(crate) fn server_killed(scene: &mut Scene) {
     let address = scene.kubectl(&["get", "service", "page", "--output=jsonpath={.spec.clusterIP}"]);

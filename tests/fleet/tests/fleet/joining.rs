@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
+use kedge_fleet::{NODE, PATIENCE, Scene, told};
 use kedge_shipped::eventually;
-
-use crate::machine::PATIENCE;
-use crate::scene::{NODE, Scene, told};
 
 /// A token as the server makes them.
 fn token(scene: &Scene, arguments: &[&str]) -> String {

@@ -1,10 +1,7 @@
 //! Nodes that leave, and machines on which nothing is left.
 
+use kedge_fleet::{Machine, PATIENCE, Scene, Traces, cgroups, told};
 use kedge_shipped::eventually;
-
-use crate::machine::{Machine, PATIENCE};
-use crate::scene::{Scene, told};
-use crate::traces::{Traces, cgroups};
 
 /// Nothing but files is left of a node.
 #[track_caller]

@@ -1,10 +1,8 @@
 //! Policies across nodes: each node keeps its own pods, whoever comes and by whichever name.
 
+use kedge_fleet::{PATIENCE, Scene};
 use kedge_shipped::eventually;
 use serde_json::{Value, json};
-
-use crate::machine::PATIENCE;
-use crate::scene::Scene;
 
 const CALLERS: [&str; 3] = ["caller-one", "caller-two", "caller-three"];
 

@@ -1,5 +1,6 @@
 //! A real etcd of three members on free ports of loopback.
 
+use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -92,8 +93,18 @@ impl Etcd {
         member.wait().unwrap();
     }
 
+    /// Until all three agree again, so that the next may die.
     pub(crate) fn start_again(&mut self, at: usize) {
         self.members[at] = Some(self.member(at));
+        eventually("all members know who leads", Duration::from_secs(30), || {
+            let states = self.states()?;
+            let leaders: BTreeSet<Option<u64>> =
+                states.iter().map(|one| one["Status"]["leader"].as_u64()).collect();
+            match states.len() == 3 && leaders.len() == 1 && !leaders.contains(&Some(0)) {
+                true => Ok(()),
+                false => Err(format!("{leaders:?}")),
+            }
+        });
     }
 }
 

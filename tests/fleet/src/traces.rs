@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::switch::within;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Traces {
+pub struct Traces {
     tables: Vec<String>,
     links: Vec<String>,
     addresses: Vec<String>,
@@ -16,7 +16,7 @@ pub(crate) struct Traces {
 }
 
 impl Traces {
-    pub(crate) fn of(host: &str, data: &Path) -> Self {
+    pub fn of(host: &str, data: &Path) -> Self {
         let lines = |program: &str, arguments: &str| -> Vec<String> {
             let output = within(host, program).args(arguments.split(' ')).output().unwrap();
             assert!(
@@ -55,7 +55,7 @@ impl Traces {
 }
 
 /// Where the cgroups of a node's pods are, under every controller.
-pub(crate) fn cgroups(data: &Path) -> Vec<PathBuf> {
+pub fn cgroups(data: &Path) -> Vec<PathBuf> {
     let top = std::fs::read_to_string(data.join("cgroup")).unwrap_or_default();
     let top = top.trim().trim_start_matches('/').to_owned();
     if top.is_empty() {

@@ -1,17 +1,22 @@
 //! Network namespaces that are plugged into one switch, itself a namespace. They go when it goes.
 
+use std::fs::File;
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// All hosts are in it, the switch is its last.
 const NETWORK: &str = "172.31.77";
 
-pub(crate) struct Switch {
+pub struct Switch {
     name: String,
     hosts: Vec<String>,
 }
 
 impl Switch {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         sweep();
         let name = format!("kfleet-{}", std::process::id());
         ip(&format!("netns add {name}"));
@@ -25,7 +30,7 @@ impl Switch {
     }
 
     /// A new namespace behind the switch: its name and its address.
-    pub(crate) fn plug(&mut self) -> (String, String) {
+    pub fn plug(&mut self) -> (String, String) {
         let number = self.hosts.len() + 1;
         let (switch, host) = (self.name.clone(), format!("{}-{number}", self.name));
         let address = format!("{NETWORK}.{number}");
@@ -41,13 +46,28 @@ impl Switch {
     }
 
     /// Pulls the plug of a host, or puts it in again.
-    pub(crate) fn set(&self, host: &str, is_up: bool) {
+    pub fn set(&self, host: &str, is_up: bool) {
         let number = self.hosts.iter().position(|known| known == host).unwrap() + 1;
         ip(&format!("-n {} link set port{number} {}", self.name, if is_up { "up" } else { "down" }));
     }
 
+    /// Cuts the wire between two hosts, or mends it. Both still reach everybody else.
+    pub fn set_between(&self, pair: [&str; 2], is_up: bool) {
+        for host in pair {
+            let number = self.hosts.iter().position(|known| known == host).unwrap() + 1;
+            let isolated = if is_up { "off" } else { "on" };
+            // Ports that are isolated reach every port but those that are so, too.
+            ip(&format!("-n {} link set dev port{number} type bridge_slave isolated {isolated}", self.name));
+        }
+    }
+
+    /// Where [`Self::beyond`] runs things.
+    pub fn file(&self) -> PathBuf {
+        Path::new("/run/netns").join(&self.name)
+    }
+
     /// Runs something beyond all hosts, as a machine of the same network would.
-    pub(crate) fn beyond(&self, program: &str, arguments: &[&str]) -> Output {
+    pub fn beyond(&self, program: &str, arguments: &[&str]) -> Output {
         within(&self.name, program).args(arguments).output().unwrap()
     }
 }
@@ -61,10 +81,16 @@ impl Drop for Switch {
 }
 
 /// A program in the network of a host; everything else of it is this machine's.
-pub(crate) fn within(host: &str, program: impl AsRef<std::ffi::OsStr>) -> Command {
+pub fn within(host: &str, program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new("nsenter");
     command.arg(format!("--net=/run/netns/{host}")).arg("--").arg(program);
     command
+}
+
+/// Moves the thread that calls this into a network namespace, by its file.
+pub fn enter(namespace: &Path) {
+    let file = File::open(namespace).unwrap();
+    move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
 }
 
 /// What is left of runs that were killed.
@@ -75,7 +101,7 @@ fn sweep() {
         let Some(pid) = name.strip_prefix("kfleet-").and_then(|rest| rest.split('-').next()) else {
             continue;
         };
-        if !std::path::Path::new("/proc").join(pid).exists() {
+        if !Path::new("/proc").join(pid).exists() {
             let _gone = Command::new("ip").args(["netns", "del", name]).output();
         }
     }

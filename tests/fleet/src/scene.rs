@@ -10,32 +10,52 @@ use crate::switch::Switch;
 use crate::traces::Traces;
 
 /// How full this machine's disk is must not matter here, and its own names are none of ours.
-pub(crate) const NODE: [&str; 4] = ["--eviction-hard", "memory.available<1Mi", "--hosts-file", "none"];
+pub const NODE: [&str; 4] = ["--eviction-hard", "memory.available<1Mi", "--hosts-file", "none"];
 /// Until it is told to end, and then at once.
-pub(crate) const FOR_EVER: &str = "trap 'exit 0' TERM; while :; do sleep 0.1; done";
+pub const FOR_EVER: &str = "trap 'exit 0' TERM; while :; do sleep 0.1; done";
 /// A page that says which pod it is on.
-pub(crate) const PAGE: &str =
-    "mkdir /tmp/www; hostname > /tmp/www/index.html; exec httpd -f -p 8080 -h /tmp/www";
+pub const PAGE: &str = "mkdir /tmp/www; hostname > /tmp/www/index.html; exec httpd -f -p 8080 -h /tmp/www";
 
-pub(crate) struct Scene {
-    pub(crate) server: Machine,
-    pub(crate) two: Machine,
-    pub(crate) three: Machine,
+/// What machines are given beyond their place.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Outfit {
+    /// A disk for the data of each, of so many mebibytes.
+    pub disk: Option<u32>,
+    /// A clock for each kedge.
+    pub clock: bool,
+}
+
+pub struct Scene {
+    pub server: Machine,
+    pub two: Machine,
+    pub three: Machine,
     /// How the machines were before anything ran on them, in this order.
-    pub(crate) before: [Traces; 3],
+    pub before: [Traces; 3],
     runtime: tokio::runtime::Runtime,
     // The last to go: nothing is reached without it.
-    pub(crate) switch: Switch,
+    pub switch: Switch,
     _folder: tempfile::TempDir,
 }
 
 impl Scene {
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
+        Self::start_with(Outfit::default())
+    }
+
+    pub fn start_with(outfit: Outfit) -> Self {
         let folder = tempfile::Builder::new().prefix("kfleet").tempdir().unwrap();
         let mut switch = Switch::new();
-        let server = Machine::new("one", switch.plug(), folder.path());
-        let two = Machine::new("two", switch.plug(), folder.path());
-        let three = Machine::new("three", switch.plug(), folder.path());
+        let mut machine = |name| {
+            let mut machine = Machine::new(name, switch.plug(), folder.path());
+            if let Some(mebibytes) = outfit.disk {
+                machine = machine.on_a_disk_of(mebibytes);
+            }
+            if outfit.clock {
+                machine = machine.with_a_clock();
+            }
+            machine
+        };
+        let [server, two, three] = ["one", "two", "three"].map(&mut machine);
         let before = [&server, &two, &three].map(|machine| Traces::of(&machine.host, &machine.data()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let mut scene = Self { server, two, three, before, runtime, switch, _folder: folder };
@@ -45,7 +65,7 @@ impl Scene {
         scene
     }
 
-    pub(crate) fn start_server(&mut self) {
+    pub fn start_server(&mut self) {
         let kubeconfig = self.server.file("kubeconfig").display().to_string();
         let mut flags = vec!["server", "--node-name", "one", "--write-kubeconfig", &kubeconfig];
         flags.extend(["--node-monitor-grace-period", "20s"]);
@@ -53,16 +73,51 @@ impl Scene {
         self.server.run(&flags);
     }
 
-    pub(crate) fn url(&self) -> String {
+    /// Two more nodes, by the token that the server keeps.
+    pub fn join(&mut self) {
+        let kept = self.server.data().join("node-token");
+        eventually("the server has a token for others", PATIENCE, || {
+            std::fs::read_to_string(&kept).map_err(|error| error.to_string())
+        });
+        let (url, kept) = (self.url(), kept.display().to_string());
+        for machine in [&mut self.two, &mut self.three] {
+            let flags = ["agent", "--server", &url, "--token-file", &kept, "--node-name", machine.name];
+            machine.run(&[&flags[..], &NODE].concat());
+        }
+        for name in ["two", "three"] {
+            self.node_is(name, "True");
+        }
+        self.import(|scene| &scene.two);
+        self.import(|scene| &scene.three);
+    }
+
+    /// Starts what runs on a machine again, as it was started before.
+    pub fn start_again(&mut self, at: usize) {
+        match at {
+            0 => self.start_server(),
+            _ => self.machine_mut(at).run(&[&["agent"][..], &NODE].concat()),
+        }
+    }
+
+    /// The server's is the first.
+    pub fn machines(&self) -> [&Machine; 3] {
+        [&self.server, &self.two, &self.three]
+    }
+
+    pub fn machine_mut(&mut self, at: usize) -> &mut Machine {
+        [&mut self.server, &mut self.two, &mut self.three].into_iter().nth(at).expect("one of three")
+    }
+
+    pub fn url(&self) -> String {
         format!("https://{}:6443", self.server.address)
     }
 
-    pub(crate) fn import(&self, at: impl Fn(&Self) -> &Machine) {
+    pub fn import(&self, at: impl Fn(&Self) -> &Machine) {
         self.runtime.block_on(import(&at(self).data()));
     }
 
-    pub(crate) fn logs(&self) -> String {
-        [&self.server, &self.two, &self.three].map(Machine::log).concat()
+    pub fn logs(&self) -> String {
+        self.machines().map(Machine::log).concat()
     }
 
     fn kubectl_command(&self, arguments: &[&str]) -> Command {
@@ -73,18 +128,18 @@ impl Scene {
     }
 
     /// What kubectl says, whether or not it goes well.
-    pub(crate) fn try_kubectl(&self, arguments: &[&str]) -> Result<String, String> {
+    pub fn try_kubectl(&self, arguments: &[&str]) -> Result<String, String> {
         told(self.kubectl_command(arguments).output().unwrap())
     }
 
     /// What kubectl says when it goes well.
     #[track_caller]
-    pub(crate) fn kubectl(&self, arguments: &[&str]) -> String {
+    pub fn kubectl(&self, arguments: &[&str]) -> String {
         self.try_kubectl(arguments).unwrap_or_else(|error| panic!("kubectl {arguments:?}: {error}"))
     }
 
     #[track_caller]
-    pub(crate) fn apply(&self, object: &Value) {
+    pub fn apply(&self, object: &Value) {
         use std::io::Write as _;
         let mut command = self.kubectl_command(&["apply", "--filename=-"]);
         command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
@@ -93,14 +148,14 @@ impl Scene {
         told(child.wait_with_output().unwrap()).unwrap_or_else(|error| panic!("{object}: {error}"));
     }
 
-    pub(crate) fn object(&self, arguments: &[&str]) -> Result<Value, String> {
+    pub fn object(&self, arguments: &[&str]) -> Result<Value, String> {
         let text = self.try_kubectl(&[&["get", "--output=json"], arguments].concat())?;
         serde_json::from_str(&text).map_err(|error| error.to_string())
     }
 
     /// Waits until a node's readiness is this.
     #[track_caller]
-    pub(crate) fn node_is(&self, name: &str, wanted: &str) {
+    pub fn node_is(&self, name: &str, wanted: &str) {
         eventually(&format!("whether {name} is ready is {wanted}"), PATIENCE, || {
             let node = self.object(&["node", name])?;
             let conditions = node["status"]["conditions"].as_array().cloned().unwrap_or_default();
@@ -111,7 +166,7 @@ impl Scene {
     }
 
     /// Makes a pod on a node that runs this, unless it is there already.
-    pub(crate) fn pod(&self, name: &str, app: &str, node: &str, script: &str) {
+    pub fn pod(&self, name: &str, app: &str, node: &str, script: &str) {
         self.apply(&json!({
             "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": app}},
             "spec": {
@@ -122,21 +177,21 @@ impl Scene {
     }
 
     #[track_caller]
-    pub(crate) fn ready(&self, pod: &str) {
+    pub fn ready(&self, pod: &str) {
         self.kubectl(&["wait", "--for=condition=Ready", "--timeout=30s", &format!("pod/{pod}")]);
     }
 
-    pub(crate) fn address_of(&self, pod: &str) -> String {
+    pub fn address_of(&self, pod: &str) -> String {
         self.kubectl(&["get", "pod", pod, "--output=jsonpath={.status.podIP}"])
     }
 
     /// Fetches a page from inside a pod.
-    pub(crate) fn fetch(&self, pod: &str, url: &str) -> Result<String, String> {
+    pub fn fetch(&self, pod: &str, url: &str) -> Result<String, String> {
         self.try_kubectl(&["exec", pod, "--", "timeout", "2", "wget", "-q", "-O-", url])
     }
 
     /// A pod on each node that does nothing, and pages on two of them behind a Service. Made once.
-    pub(crate) fn people(&self) {
+    pub fn people(&self) {
         for (name, node) in [("caller-one", "one"), ("caller-two", "two"), ("caller-three", "three")] {
             self.pod(name, "caller", node, FOR_EVER);
         }
@@ -152,7 +207,7 @@ impl Scene {
     }
 }
 
-pub(crate) fn told(output: Output) -> Result<String, String> {
+pub fn told(output: Output) -> Result<String, String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match output.status.success() {
         true => Ok(text(&output.stdout)),

@@ -1,0 +1,1 @@
+//! Holds the rounds of faults; everything is in `tests/`.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use kedge_proxy::Range;
 
 use crate::install::Role;
 use crate::settings::{AgentSettings, DATA_DIR, Life, Settings};
@@ -21,8 +22,10 @@ pub(crate) struct Kedge {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Run the API server with its store, in the foreground.
+    /// Run a server in the foreground: the API with its store, controllers, scheduler, and the node of this machine.
     Server(Box<Settings>),
+    /// Run the API server with its store and nothing else: no controllers, no scheduler, no node.
+    Apiserver(Box<Settings>),
     /// Make this machine a further node of a cluster, and run it in the foreground.
     Agent(Box<AgentSettings>),
     /// Look after the tokens with which machines join.
@@ -50,6 +53,21 @@ pub(crate) enum Command {
         /// A file whose key `scheduler` has the profiles and policies.
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
+    },
+    /// Carry Services alone, on a node that something else runs, for any Kubernetes API.
+    Proxy {
+        /// Where the API is and who to be there.
+        #[arg(long, value_name = "FILE", env = "KUBECONFIG", required_unless_present = "clean")]
+        kubeconfig: Option<PathBuf>,
+        /// What this machine is called in the cluster [default: its host name].
+        #[arg(long, value_name = "NAME")]
+        node_name: Option<String>,
+        /// Where all pods of the cluster are.
+        #[arg(long, value_name = "CIDR", value_delimiter = ',', default_value = "10.244.0.0/16")]
+        cluster_cidr: Vec<Range>,
+        /// Take its rules out of the kernel instead.
+        #[arg(long)]
+        clean: bool,
     },
     /// Take away what a node that is not running left on this machine: containers, network, mounts. Its data stays.
     Clean {

@@ -35,6 +35,7 @@ mod pages;
 mod peers;
 mod pki;
 mod policy;
+mod proxy;
 mod ranges;
 mod secrets;
 mod services;
@@ -67,8 +68,13 @@ fn main() -> ExitCode {
     }
     let done = match Kedge::parse().command {
         Command::Server(flags) => server(*flags),
+        Command::Apiserver(flags) => server(flags.of_api_alone()),
         Command::Controllers { kubeconfig } => alone(control::controllers_alone(&kubeconfig)),
         Command::Scheduler { kubeconfig, config } => alone(control::scheduler_alone(&kubeconfig, config)),
+        Command::Proxy { node_name, clean: true, .. } => proxy::clean(node_name).map_err(Into::into),
+        Command::Proxy { kubeconfig, node_name, cluster_cidr, clean: false } => {
+            alone(proxy::alone(&kubeconfig.unwrap_or_default(), node_name, cluster_cidr))
+        }
         Command::Agent(flags) => agent(*flags),
         Command::Token { command, data_dir, kubeconfig } => tokens(command, &data_dir, kubeconfig),
         Command::Clean { data_dir } => clean(&data_dir),
@@ -141,7 +147,7 @@ fn tokens(command: TokenCommand, data_dir: &Path, kubeconfig: Option<PathBuf>) -
     say(&told)
 }
 
-/// Runs a part of the control plane until a signal ends it; others go on from what it wrote.
+/// Runs one part until a signal ends it; others go on from what it wrote.
 fn alone(part: impl Future<Output = Result<(), control::ControlError>>) -> Result<(), Box<dyn Error>> {
     journal::begin();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

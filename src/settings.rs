@@ -165,6 +165,11 @@ impl Settings {
         }
     }
 
+    /// These, for the API with its store and nothing else.
+    pub(crate) fn of_api_alone(self) -> Self {
+        Self { no_agent: Some(true), no_controllers: Some(true), no_gateway: Some(true), ..self }
+    }
+
     fn or(self, file: Self) -> Self {
         Self {
             node: self.node.or(file.node),

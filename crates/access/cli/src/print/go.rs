@@ -1,5 +1,5 @@
 //! Go templates, as far as scripts use them with kubectl: fields, variables, pipelines, `if`, `range`, `with`, named templates and the usual
-//! functions. Gives what Go's own engine would give, its quirks with numbers included, as scripts have learned to live with them.
+//! functions. Gives what Go's own engine would give, its complaints in the middle of a text included.
 
 mod call;
 mod format;

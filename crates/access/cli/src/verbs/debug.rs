@@ -186,7 +186,12 @@ async fn joined(session: &Session<'_>, wish: &Wish<'_>, pod: &Value) -> Result<(
     let name = container_name(session, wish, pod)?;
     let container = plan::ephemeral(wish, &name)?;
     warn_of_user(session, pod, &container);
-    let patch = json!({"spec": {"ephemeralContainers": [container]}});
+    // Without an order, what is new would come first.
+    let known = items(&pod["spec"]["ephemeralContainers"]).iter().map(|one| json!({"name": one["name"]}));
+    let order: Vec<Value> = known.chain([json!({"name": name})]).collect();
+    let patch = json!({"spec": {
+        "$setElementOrder/ephemeralContainers": order, "ephemeralContainers": [container],
+    }});
     let path = with_all(&pods::path(pod, "ephemeralcontainers"), &session.writing(MANAGER)?);
     Ok((session.api().await?.patch(&path, STRATEGIC, &patch).await?, name))
 }

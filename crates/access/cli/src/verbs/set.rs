@@ -146,7 +146,10 @@ async fn service_account(session: &Session<'_>, typed: &Typed) -> Result<(), Cli
     };
     each(session, typed, objects, "serviceaccount updated", |spec, _| {
         spec["serviceAccountName"] = account.clone().into();
-        spec["serviceAccount"] = account.clone().into();
+        // The server keeps it under its old name too.
+        if !typed.is("local") {
+            spec["serviceAccount"] = account.clone().into();
+        }
         Ok(())
     })
     .await

@@ -117,9 +117,13 @@ fn equal(one: &Val<'_>, other: &Val<'_>) -> Result<bool, String> {
 }
 
 fn order(one: &Val<'_>, other: &Val<'_>) -> Result<Ordering, String> {
-    let basic = |value: &Val<'_>| matches!(value, Val::Bool(_) | Val::Int(_) | Val::Float(_) | Val::Text(_));
+    let basic = |value: &Val<'_>| {
+        matches!(value, Val::Bool(_) | Val::Int(_) | Val::Long(_) | Val::Float(_) | Val::Text(_))
+    };
+    if let (Some(one), Some(other)) = (one.whole(), other.whole()) {
+        return Ok(one.cmp(&other));
+    }
     match (one, other) {
-        (Val::Int(one), Val::Int(other)) => Ok(one.cmp(other)),
         (Val::Float(one), Val::Float(other)) => Ok(one.partial_cmp(other).unwrap_or(Ordering::Less)),
         (Val::Text(one), Val::Text(other)) => Ok(one.cmp(other)),
         (Val::Bool(_), Val::Bool(_)) => Err("invalid type for comparison".to_owned()),
@@ -154,7 +158,7 @@ fn index<'v>(item: Val<'v>, places: &[Val<'v>]) -> Result<Val<'v>, String> {
 
 fn position(place: &Val<'_>, length: usize) -> Result<usize, String> {
     match place {
-        Val::Int(number) => match usize::try_from(*number) {
+        Val::Int(number) | Val::Long(number) => match usize::try_from(*number) {
             Ok(number) if number <= length => Ok(number),
             _ => Err(format!("index out of range: {number}")),
         },
@@ -183,7 +187,7 @@ fn slice<'v>(item: &Val<'v>, places: &[Val<'v>]) -> Result<Val<'v>, String> {
 fn within<'v>(item: Val<'v>, place: &Val<'v>) -> Option<Val<'v>> {
     match (item, place) {
         (Val::Map(map), Val::Text(key)) => map.get(&**key).map(Val::of),
-        (Val::List(list), Val::Int(at)) => list.get(usize::try_from(*at).ok()?).map(Val::of),
+        (Val::List(list), Val::Int(at) | Val::Long(at)) => list.get(usize::try_from(*at).ok()?).map(Val::of),
         _ => None,
     }
 }

@@ -59,7 +59,7 @@ pub(super) fn printf(form: &str, given: &[Val<'_>]) -> String {
         let mut number = |letters: &mut std::iter::Peekable<std::str::Chars<'_>>| {
             if letters.next_if_eq(&'*').is_some() {
                 return match given.next() {
-                    Some(Val::Int(number)) => usize::try_from(*number).ok(),
+                    Some(Val::Int(number) | Val::Long(number)) => usize::try_from(*number).ok(),
                     _ => None,
                 };
             }
@@ -91,7 +91,10 @@ pub(super) fn printf(form: &str, given: &[Val<'_>]) -> String {
 fn with_verb(value: &Val<'_>, verb: &Verb) -> String {
     let bad = || match value {
         Val::None => format!("%!{}(<nil>)", verb.letter),
-        value => format!("%!{}({}={})", verb.letter, value.type_name(), plain(value)),
+        value => {
+            let shown = with_verb(value, &Verb { letter: 'v', ..*verb });
+            format!("%!{}({}={shown})", verb.letter, value.type_name())
+        }
     };
     match (value, verb.letter) {
         (value, 'T') => padded(value.type_name().to_owned(), verb),
@@ -114,10 +117,10 @@ fn with_verb(value: &Val<'_>, verb: &Verb) -> String {
             'X' => padded(text.bytes().map(|byte| format!("{byte:02X}")).collect(), verb),
             _ => bad(),
         },
-        (Val::Int(number), letter) => {
+        (Val::Int(number) | Val::Long(number), letter) => {
             let digits = number.unsigned_abs();
             let digits = match letter {
-                'v' | 'd' => digits.to_string(),
+                'v' | 'd' => format!("{digits:0>least$}", least = verb.precision.unwrap_or_default()),
                 'x' => format!("{}{digits:x}", if verb.sharp { "0x" } else { "" }),
                 'X' => format!("{}{digits:X}", if verb.sharp { "0X" } else { "" }),
                 'o' => format!("{}{digits:o}", if verb.sharp { "0" } else { "" }),
@@ -187,7 +190,7 @@ fn signed(negative: bool, digits: String, verb: &Verb) -> String {
     }
 }
 
-/// With as few digits as say what it is; from a million on with an exponent, which surprises everybody once.
+/// With as few digits as say what it is; from a million on with an exponent, as Go does.
 fn shortest(number: f64) -> String {
     let short = format!("{number:e}");
     let power: i32 = short.split_once('e').and_then(|(_, power)| power.parse().ok()).unwrap_or_default();

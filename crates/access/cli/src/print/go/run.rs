@@ -223,7 +223,7 @@ fn items<'v>(over: &Val<'v>) -> Result<Vec<(Val<'v>, Val<'v>)>, String> {
             .into_iter()
             .map(|(key, item)| (Val::Text(Cow::Borrowed(key.as_str())), Val::of(item)))
             .collect(),
-        Val::Int(number) => (0..*number).map(|at| (Val::Int(at), Val::Int(at))).collect(),
+        Val::Int(number) | Val::Long(number) => (0..*number).map(|at| (Val::Int(at), Val::Int(at))).collect(),
         other => return Err(format!("range can't iterate over {}", plain(other))),
     })
 }

@@ -1,5 +1,5 @@
-//! What a template works with: a part of the object, or what a function made of it. Numbers of objects are floats, those of templates
-//! may be whole; Go keeps the two apart, and so do we.
+//! What a template works with: a part of the object, or what a function made of it. Go keeps whole numbers and others apart, and the whole
+//! ones of objects and of templates too, though these only by name; so do we.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,10 @@ pub(super) enum Val<'v> {
     /// Not there, or nothing.
     None,
     Bool(bool),
+    /// Of the template.
     Int(i64),
+    /// Of the object.
+    Long(i64),
     Float(f64),
     Text(Cow<'v, str>),
     List(&'v [Value]),
@@ -22,7 +25,10 @@ impl<'v> Val<'v> {
         match value {
             Value::Null => Self::None,
             Value::Bool(truth) => Self::Bool(*truth),
-            Value::Number(number) => Self::Float(number.as_f64().unwrap_or_default()),
+            Value::Number(number) => match number.as_i64() {
+                Some(whole) => Self::Long(whole),
+                None => Self::Float(number.as_f64().unwrap_or_default()),
+            },
             Value::String(text) => Self::Text(Cow::Borrowed(text)),
             Value::Array(list) => Self::List(list),
             Value::Object(map) => Self::Map(map),
@@ -38,11 +44,18 @@ impl<'v> Val<'v> {
         match self {
             Self::None => false,
             Self::Bool(truth) => *truth,
-            Self::Int(number) => *number != 0,
+            Self::Int(number) | Self::Long(number) => *number != 0,
             Self::Float(number) => *number != 0.0,
             Self::Text(text) => !text.is_empty(),
             Self::List(list) => !list.is_empty(),
             Self::Map(map) => !map.is_empty(),
+        }
+    }
+
+    pub(super) fn whole(&self) -> Option<i64> {
+        match self {
+            Self::Int(number) | Self::Long(number) => Some(*number),
+            _ => None,
         }
     }
 
@@ -52,6 +65,7 @@ impl<'v> Val<'v> {
             Self::None => "<nil>",
             Self::Bool(_) => "bool",
             Self::Int(_) => "int",
+            Self::Long(_) => "int64",
             Self::Float(_) => "float64",
             Self::Text(_) => "string",
             Self::List(_) => "[]interface {}",

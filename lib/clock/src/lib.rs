@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
 
 /// Tells the time and waits for it. Cheap to clone; clones of a manual clock share its hands.
@@ -15,6 +15,7 @@ pub struct Clock(Source);
 #[derive(Clone, Debug)]
 enum Source {
     System,
+    Steady { began: Timestamp, at: Instant },
     Manual(Arc<Hands>),
 }
 
@@ -40,16 +41,32 @@ impl Clock {
     pub fn now(&self) -> Timestamp {
         match &self.0 {
             Source::System => Timestamp::now(),
+            Source::Steady { began, at } => later(*began, at.elapsed()),
             Source::Manual(hands) => {
                 Timestamp::from_microsecond(hands.micros.load(Ordering::SeqCst)).unwrap_or(Timestamp::MAX)
             }
         }
     }
 
+    /// Shows the same as this one does now and from then on only counts, while the machine's clock may be set: forward by an hour, or back.
+    /// For waits and deadlines. What is written down has the time of the clock that people see.
+    #[must_use]
+    pub fn steady(&self) -> Self {
+        match &self.0 {
+            Source::System => Self(Source::Steady { began: Timestamp::now(), at: Instant::now() }),
+            Source::Steady { .. } | Source::Manual(_) => self.clone(),
+        }
+    }
+
+    /// By how much this clock is ahead of another.
+    pub fn ahead_of(&self, other: &Self) -> SignedDuration {
+        self.now().duration_since(other.now())
+    }
+
     /// Something that nobody can foresee. A manual clock gives the same series every time it is made, no two alike.
     pub fn chance(&self) -> u128 {
         match &self.0 {
-            Source::System => rand::random(),
+            Source::System | Source::Steady { .. } => rand::random(),
             Source::Manual(hands) => {
                 let throw = hands.throws.fetch_add(1, Ordering::SeqCst);
                 u128::from(scattered(2 * throw)) << 64 | u128::from(scattered(2 * throw + 1))
@@ -69,7 +86,7 @@ impl Clock {
     /// Waits until the clock shows `then`.
     pub async fn until(&self, then: Timestamp) {
         match &self.0 {
-            Source::System => {
+            Source::System | Source::Steady { .. } => {
                 let wait = then.duration_since(self.now());
                 if let Ok(wait) = Duration::try_from(wait) {
                     tokio::time::sleep(wait).await;
@@ -84,9 +101,13 @@ impl Clock {
     }
 
     pub async fn sleep(&self, wait: Duration) {
-        let wait = jiff::SignedDuration::try_from(wait).unwrap_or(jiff::SignedDuration::MAX);
-        self.until(self.now().saturating_add(wait).unwrap_or(Timestamp::MAX)).await;
+        self.until(later(self.now(), wait)).await;
     }
+}
+
+fn later(moment: Timestamp, by: Duration) -> Timestamp {
+    let by = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
+    moment.saturating_add(by).unwrap_or(Timestamp::MAX)
 }
 
 /// Close numbers end far apart, and different ones never meet: the last step of SplitMix64.

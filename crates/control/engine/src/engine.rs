@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use kedge_client::{Key, Seen, World};
 use kedge_clock::Clock;
 use kube::Client;
@@ -21,6 +21,8 @@ use crate::turn::{Hand, Next, Outcome, Worker};
 
 /// How many turns of one worker are under way at the same time.
 const PARALLEL: usize = 16;
+/// What a clock that is only a little off is never corrected by at once.
+const CLOCK_WAS_SET: SignedDuration = SignedDuration::from_secs(2);
 
 /// All loops of one process. They end with it.
 pub struct Engine {
@@ -117,20 +119,28 @@ async fn look_after(worker: Arc<dyn Worker>, world: World, clock: Clock, counter
         })
     });
     let mut turns = JoinSet::new();
+    // The machine's clock may be set while we wait. Moments are counted by one that can't be, and asked for anew when that happened.
+    let steady = clock.steady();
+    let mut ahead = clock.ahead_of(&steady);
     loop {
         let next_moment = {
             let mut queue = desk.queue.lock();
+            let ahead_now = clock.ahead_of(&steady);
+            if (ahead_now - ahead).abs() > CLOCK_WAS_SET {
+                queue.hasten();
+            }
+            ahead = ahead_now;
             while turns.len() < PARALLEL
-                && let Some(key) = queue.take(clock.now())
+                && let Some(key) = queue.take(steady.now())
             {
-                turns.spawn(turn(worker.clone(), world.clone(), clock.clone(), key));
+                turns.spawn(turn(worker.clone(), world.clone(), steady.clone(), key));
             }
             counters.waiting(queue.len());
             queue.next_moment()
         };
         let due = async {
             match next_moment {
-                Some(moment) => clock.until(moment).await,
+                Some(moment) => steady.until(moment).await,
                 None => std::future::pending().await,
             }
         };
@@ -139,7 +149,7 @@ async fn look_after(worker: Arc<dyn Worker>, world: World, clock: Clock, counter
             Some(ended) = turns.join_next() => {
                 if let Ok((key, next, took)) = ended {
                     counters.ended(took, matches!(next, Next::Retry(_)));
-                    settle(&worker, &desk, &clock, &key, next);
+                    settle(&worker, &desk, (&clock, &steady), &key, next);
                 }
             }
             () = desk.woken.notified() => {}
@@ -161,17 +171,18 @@ async fn turn(worker: Arc<dyn Worker>, world: World, clock: Clock, key: Key) -> 
     (key, next, clock.now().duration_since(begun))
 }
 
-fn settle(worker: &Arc<dyn Worker>, desk: &Desk, clock: &Clock, key: &Key, next: Next) {
+fn settle(worker: &Arc<dyn Worker>, desk: &Desk, (clock, steady): (&Clock, &Clock), key: &Key, next: Next) {
     let mut queue = desk.queue.lock();
     match next {
         Next::Rest => queue.done(key),
         Next::At(moment) => {
             queue.done(key);
+            let moment = moment.saturating_sub(clock.ahead_of(steady)).unwrap_or(Timestamp::MAX);
             queue.add_at(key.clone(), moment);
         }
         Next::Retry(error) => {
             tracing::debug!(controller = worker.name(), %key, %error, "once more");
-            queue.failed(key, clock.now());
+            queue.failed(key, steady.now());
         }
     }
 }

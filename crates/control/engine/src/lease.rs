@@ -26,6 +26,8 @@ struct Sighting {
 pub struct Leadership {
     leases: Objects<Lease>,
     clock: Clock,
+    /// By which the others' silence and our own are judged: the clock that people see may be set.
+    steady: Clock,
     name: String,
     me: String,
 }
@@ -34,7 +36,8 @@ impl Leadership {
     /// `me` must be unlike every other server's.
     pub fn new(client: Client, clock: Clock, name: &str, me: String) -> Self {
         let leases = Objects::within(&client, "kube-system");
-        Self { leases, clock, name: name.to_owned(), me }
+        let steady = clock.steady();
+        Self { leases, clock, steady, name: name.to_owned(), me }
     }
 
     /// Does the work whenever the lease is ours, and never when it isn't. Begins anew each time it is won.
@@ -89,16 +92,16 @@ impl Leadership {
                     Ok(false) => return,
                     Err(error) => tracing::debug!(lease = self.name, %error, "cannot renew the lease"),
                 },
-                () = self.clock.until(stop_at) => return,
+                () = self.steady.until(stop_at) => return,
             }
-            if self.clock.now() >= stop_at {
+            if self.steady.now() >= stop_at {
                 return;
             }
         }
     }
 
     fn after(&self, wait: SignedDuration) -> Timestamp {
-        self.clock.now().saturating_add(wait).unwrap_or(Timestamp::MAX)
+        self.steady.now().saturating_add(wait).unwrap_or(Timestamp::MAX)
     }
 
     /// Takes or renews the lease if it is free, ours or its holder silent. Two who try at once are told apart by the revision.
@@ -108,7 +111,7 @@ impl Leadership {
             let lease = Lease { metadata, spec: Some(self.term(None)) };
             return won(self.leases.create(&lease).await);
         };
-        let now = self.clock.now();
+        let now = self.steady.now();
         if !self.may_take(&found, sighting, now) {
             return Ok(false);
         }

@@ -61,6 +61,14 @@ impl Queue {
         Some(key)
     }
 
+    /// Nothing waits for its moment any longer: for when moments mean nothing, since the clock was set.
+    pub fn hasten(&mut self) {
+        self.moments.clear();
+        for (_, key) in std::mem::take(&mut self.later) {
+            self.add(key);
+        }
+    }
+
     /// The look is over.
     pub fn done(&mut self, key: &Key) {
         self.failures.remove(key);

@@ -1,9 +1,10 @@
 //! When each node was last heard: by its lease, or by its status. Judges by our own clock alone, since a node's may be
 //! wrong: what counts is that a heartbeat differs from the one before.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
+use kedge_clock::Clock;
 use kedge_engine::{Key, NotReady, World};
 use kube::ResourceExt;
 
@@ -22,6 +23,8 @@ const STARTUP_GRACE: i64 = 60;
 pub(crate) struct Heartbeats {
     last: Since<String, Heartbeat>,
     grace: i64,
+    /// What silence is counted by. The clock that people see may be set, and no node is silent for that.
+    steady: Option<Clock>,
 }
 
 /// What changes while a node lives.
@@ -40,7 +43,13 @@ impl Default for Heartbeats {
 impl Heartbeats {
     /// A node may be silent for so many seconds.
     pub(crate) fn new(grace: i64) -> Self {
-        Self { last: Since::default(), grace }
+        Self { last: Since::default(), grace, steady: None }
+    }
+
+    /// Counts by what the clock counts, not by what it shows.
+    pub(crate) fn by(mut self, clock: &Clock) -> Self {
+        self.steady = Some(clock.steady());
+        self
     }
 
     /// The moment at which the node counts as silent unless it is heard before.
@@ -61,7 +70,11 @@ impl Heartbeats {
             now
         };
         let uid = node.uid().unwrap_or_default();
-        let heard = self.last.at(&uid, Heartbeat { renewed, reported }, first, now);
+        let ahead =
+            self.steady.as_ref().map_or(SignedDuration::ZERO, |steady| now.duration_since(steady.now()));
+        let counted = |shown: Timestamp| shown.saturating_sub(ahead).unwrap_or(shown);
+        let heard = self.last.at(&uid, Heartbeat { renewed, reported }, counted(first), counted(now));
+        let heard = heard.saturating_add(ahead).unwrap_or(heard);
         Ok(after(heard, if ready.is_none() { STARTUP_GRACE.max(self.grace) } else { self.grace }))
     }
 }

@@ -39,7 +39,8 @@ pub struct Settings {
 pub fn join_with(engine: Engine, settings: &Settings) -> Engine {
     let ranges = &settings.ranges;
     let grace = settings.grace.and_then(|grace| i64::try_from(grace.as_secs()).ok());
-    let heartbeats = Arc::new(heartbeats::Heartbeats::new(grace.unwrap_or(heartbeats::GRACE)));
+    let heartbeats = heartbeats::Heartbeats::new(grace.unwrap_or(heartbeats::GRACE));
+    let heartbeats = Arc::new(heartbeats.by(engine.clock()));
     let (world, client, clock) = (engine.world().clone(), engine.client().clone(), engine.clock().clone());
     let engine = engine
         .with(health::Health::new(heartbeats.clone()))

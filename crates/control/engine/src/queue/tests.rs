@@ -75,3 +75,15 @@ fn failures_wait_longer_each_time_and_success_forgets_them() {
     queue.failed(&key("a"), now);
     assert_eq!(queue.next_moment().unwrap().duration_since(now).as_millis(), 5);
 }
+
+#[test]
+fn whoever_waits_for_a_moment_is_due_when_the_clock_was_set() {
+    let mut queue = Queue::default();
+    queue.add_at(key("late"), at(3600));
+    queue.add(key("busy"));
+    assert_eq!(queue.take(at(0)), Some(key("busy")));
+    queue.failed(&key("busy"), at(0));
+    queue.hasten();
+    assert_eq!(queue.next_moment(), None);
+    assert_eq!(drain(&mut queue, at(0)), "busy late");
+}

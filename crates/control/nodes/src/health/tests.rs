@@ -27,6 +27,23 @@ fn told(plan: &Plan) -> Vec<String> {
 }
 
 #[test]
+fn a_clock_that_is_set_makes_nobody_silent() {
+    let world = world(vec![node("n", "True", |_| {})], vec![lease("n", -5)]);
+    // What it counts by goes on as ever, while what it shows jumps.
+    let clock = kedge_clock::Clock::manual(noon());
+    let health = Health::new(Arc::new(Heartbeats::default().by(&clock)));
+    for (case, counted, shown) in [("first heard", 0, 0), ("an hour forward", 10, 3610), ("and back", 20, 20)]
+    {
+        clock.advance(std::time::Duration::from_secs(if counted == 0 { 0 } else { 10 }));
+        let plan = turn(&health, &world, noon_and(shown));
+        let left = 50 - counted;
+        assert_eq!((plan.actions.len(), plan.look_again), (0, Some(noon_and(shown + left))), "{case}");
+    }
+    clock.advance(std::time::Duration::from_secs(30));
+    assert!(!turn(&health, &world, noon_and(3650)).actions.is_empty(), "silent for so long by any clock");
+}
+
+#[test]
 fn a_silent_node_becomes_unknown_and_heals() {
     let pressure = |node: &mut serde_json::Value| {
         node["status"]["conditions"].as_array_mut().unwrap().push(json!({

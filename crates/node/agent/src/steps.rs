@@ -115,6 +115,12 @@ impl Work {
             self.tools.tell(&self.pod, Severity::Warning, "FailedCreatePodSandBox", message.clone());
             return Err(Failure { reason: "FailedCreatePodSandBox", message });
         }
+        if attempt > 0
+            && let Err(error) = self.stop_former_sandboxes().await
+        {
+            // Whatever cannot be given back now is when the pod goes.
+            tracing::warn!(%error, uid = self.uid(), "cannot stop a sandbox that ended");
+        }
         let made = match self.while_wanted(class::way(self)).await? {
             // Never given up half way: a runtime that is left alone with it may forget what it has started.
             Ok(handler) => {

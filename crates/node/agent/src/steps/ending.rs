@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{Container, LifecycleHandler, ResourceRequirements};
 use kedge_engine::Severity;
 use kedge_runtime::RuntimeError;
-use kedge_runtime::wire::{ContainerFilter, ContainerState};
+use kedge_runtime::wire::{ContainerFilter, ContainerState, PodSandboxFilter, PodSandboxState};
 use kedge_usage::UsageError;
 
 use super::Work;
@@ -126,6 +126,19 @@ impl Work {
 
     pub(crate) async fn stop_sandbox(&self, id: &str) -> Result<(), RuntimeError> {
         self.tools.runtime.stop_sandbox(id).await
+    }
+
+    /// A sandbox that ended by itself still has its network: a wire, an address, ports. It is kept for what its containers said, but these
+    /// are given back before there is another.
+    pub(crate) async fn stop_former_sandboxes(&self) -> Result<(), RuntimeError> {
+        let label_selector = [(POD_UID.to_owned(), self.uid().to_owned())].into();
+        let filter = PodSandboxFilter { label_selector, ..PodSandboxFilter::default() };
+        for sandbox in self.tools.runtime.sandboxes(filter).await? {
+            if sandbox.state() != PodSandboxState::Ready {
+                self.stop_sandbox(&sandbox.id).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Tells a running container that it may have other amounts.

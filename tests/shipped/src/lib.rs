@@ -15,7 +15,7 @@ use bytes::Bytes;
 use kedge_images::{File, Store, build};
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// What the image is called that [`import`] brings.
 pub const IMAGE: &str = "busybox:1";
@@ -58,15 +58,18 @@ pub fn eventually<T>(what: &str, patience: Duration, mut holds: impl FnMut() -> 
 
 /// Puts this machine's static busybox into the containerd of a node's data folder.
 pub async fn import(data: &Path) {
-    let content = Bytes::from(std::fs::read("/bin/busybox").unwrap());
+    import_as(data, IMAGE, None, json!({"Env": ["PATH=/bin"]})).await;
+}
+
+/// The same under another name, with one page to be served, and what it runs.
+pub async fn import_as(data: &Path, name: &str, page: Option<(&str, &'static str)>, config: Value) {
+    let regular = |path: &str, mode, content| File::Regular { path: path.to_owned(), mode, content };
     let folder = |path: &str| File::Folder { path: path.to_owned(), mode: 0o755 };
-    let mut files = vec![
-        folder("/bin"),
-        folder("/tmp"),
-        File::Regular { path: "/bin/busybox".to_owned(), mode: 0o755, content },
-    ];
+    let busybox = Bytes::from(std::fs::read("/bin/busybox").unwrap());
+    let mut files = vec![folder("/bin"), folder("/tmp"), regular("/bin/busybox", 0o755, busybox)];
     files.extend(NAMES.map(|name| File::Link { path: format!("/bin/{name}"), target: "busybox".to_owned() }));
-    let image = build(IMAGE, &files, json!({"Env": ["PATH=/bin"]})).unwrap();
+    files.extend(page.map(|(path, text)| regular(path, 0o644, Bytes::from(text))));
+    let image = build(name, &files, config).unwrap();
     let socket = data.join("containerd/containerd.sock");
     Store::at(&socket).import(&image, None, jiff::Timestamp::now(), |_| {}).await.unwrap();
 }

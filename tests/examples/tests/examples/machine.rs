@@ -8,6 +8,8 @@ use kedge_shipped::{binary, eventually, start};
 use tempfile::TempDir;
 
 const PATIENCE: Duration = Duration::from_secs(60);
+/// In the folder in which the server runs.
+const AUDIT: &str = "audit.log";
 
 pub(crate) struct Machine {
     dir: TempDir,
@@ -26,7 +28,10 @@ impl Machine {
         let (pods, services) = (format!("10.{}.0.0/16", 232 + own), format!("10.{}.0.0/16", 192 + own));
         let flags = ["--node-name", "here", "--node-listen", "0.0.0.0:0", "--cluster-cidr", &pods];
         let more = ["--service-cidr", &services, "--eviction-hard", "memory.available<10Mi"];
-        let machine = Self::start(&[&flags[..], &more].concat(), true);
+        let files = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/node");
+        let [registries, audit] = ["registries", "audit-policy"].map(|name| format!("{files}/{name}.yaml"));
+        let files = ["--registries", &registries, "--audit-policy-file", &audit, "--audit-log-path"];
+        let machine = Self::start(&[&flags[..], &more, &files, &[AUDIT]].concat(), true);
         eventually("the node is ready", PATIENCE, || {
             machine.try_kubectl(&["wait", "--for=condition=Ready", "--timeout=1s", "node/here"])
         });
@@ -54,7 +59,7 @@ impl Machine {
             .arg(dir.path().join("hosts"))
             .arg("--data-dir")
             .arg(dir.path().join("data"));
-        let server = start(&mut command, &dir.path().join("log"));
+        let server = start(command.current_dir(dir.path()), &dir.path().join("log"));
         let machine = Self { dir, server, has_node };
         eventually("the server is ready", PATIENCE, || machine.try_kubectl(&["get", "--raw", "/readyz"]));
         eventually("a namespace is ready", PATIENCE, || {
@@ -70,6 +75,18 @@ impl Machine {
 
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
+    }
+
+    /// What was recorded of the requests.
+    pub(crate) fn audited(&self) -> String {
+        std::fs::read_to_string(self.dir.path().join(AUDIT)).unwrap_or_default()
+    }
+
+    /// Applies what is typed, not written in a file.
+    pub(crate) fn apply(&self, text: &str) -> Result<String, String> {
+        let file = self.dir.path().join("typed.yaml");
+        std::fs::write(&file, text).unwrap();
+        self.try_kubectl(&["apply", "-f", file.to_str().unwrap()])
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
@@ -93,6 +110,13 @@ impl Machine {
     #[track_caller]
     pub(crate) fn kubectl(&self, arguments: &[&str]) -> String {
         self.try_kubectl(arguments).unwrap_or_else(|error| panic!("{arguments:?}: {error}"))
+    }
+
+    /// What kubectl complains of.
+    #[track_caller]
+    pub(crate) fn refused(&self, arguments: &[&str], told: &str) {
+        let said = self.try_kubectl(arguments).expect_err(&format!("{arguments:?} went well"));
+        assert!(said.contains(told), "{arguments:?}: no {told:?} in {said}");
     }
 
     /// Waits until kubectl answers with all of these.

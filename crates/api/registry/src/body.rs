@@ -8,8 +8,8 @@ use kedge_kinds::decode::{Media, strict_issues};
 use kedge_kinds::{Kind, Status};
 use serde_json::{Value, json};
 
-use crate::object;
 use crate::request::{At, FieldValidation, WriteOptions};
+use crate::{object, unread};
 
 /// Checks a whole object and leaves it in the form of the kind's schema: unknown fields and nulls are gone.
 pub(crate) fn accept(
@@ -67,7 +67,10 @@ pub(crate) fn version_of_patched(kind: &Kind, object: &mut Value) -> Result<(), 
             name_it(kind, object);
             Ok(())
         }
-        Some(other) => Err(crate::patch::refused(&object.to_string(), &other.why)),
+        Some(other) => {
+            unread::expand(object);
+            Err(crate::patch::refused(&object.to_string(), &other.why))
+        }
     }
 }
 

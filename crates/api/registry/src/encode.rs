@@ -4,6 +4,8 @@
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
+use crate::unread;
+
 /// How many maps and lists of a stored object may be in each other: a little less than can be read again.
 pub(crate) const MAX_DEPTH: usize = 120;
 
@@ -99,7 +101,12 @@ fn metadata(out: &mut Vec<u8>, hole: &mut usize, fields: &Map<String, Value>) {
     out.push(b'{');
     let mut first = true;
     for (key, value) in fields {
-        if key != "resourceVersion" && !value.is_null() {
+        if key == "managedFields"
+            && let Value::Array(all) = value
+        {
+            name(out, &mut first, key);
+            owners(out, all);
+        } else if key != "resourceVersion" && !value.is_null() {
             name(out, &mut first, key);
             json(out, value);
         }
@@ -107,6 +114,33 @@ fn metadata(out: &mut Vec<u8>, hole: &mut usize, fields: &Map<String, Value>) {
     name(out, &mut first, "resourceVersion");
     *hole = out.len() + 1;
     out.extend_from_slice(b"\"\"}");
+}
+
+/// Whose fields were never looked at has them as the text that is written.
+fn owners(out: &mut Vec<u8>, all: &[Value]) {
+    out.push(b'[');
+    for (at, owner) in all.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        let Value::Object(owner) = owner else {
+            json(out, owner);
+            continue;
+        };
+        out.push(b'{');
+        let mut first = true;
+        for (key, value) in owner {
+            if let Some(text) = unread::text(key, value) {
+                name(out, &mut first, unread::FIELDS);
+                out.extend_from_slice(text.as_bytes());
+            } else {
+                name(out, &mut first, key);
+                json(out, value);
+            }
+        }
+        out.push(b'}');
+    }
+    out.push(b']');
 }
 
 fn name(out: &mut Vec<u8>, first: &mut bool, key: &str) {

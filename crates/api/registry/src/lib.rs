@@ -36,6 +36,7 @@ pub mod strategy;
 mod subresource;
 #[cfg(test)]
 mod testing;
+mod unread;
 mod update;
 mod watch;
 

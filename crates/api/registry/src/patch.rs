@@ -1,5 +1,7 @@
 //! `patch`: the four ways to say what shall be different. The result goes the same way as an update.
 
+use std::borrow::Cow;
+
 use kedge_kinds::{Cause, Details, Reason, Status};
 use serde_json::Value;
 
@@ -8,7 +10,7 @@ use crate::registry::{Registry, Written};
 use crate::request::{At, FieldValidation, Patch, WriteOptions};
 use crate::strategies::strategy;
 use crate::update::{Live, Outcome};
-use crate::{body, convert, failure, object, subresource};
+use crate::{body, convert, failure, object, subresource, unread};
 
 impl Registry {
     pub async fn patch(&self, at: &At, patch: Patch, options: &WriteOptions) -> Result<Written, Status> {
@@ -26,17 +28,29 @@ impl Registry {
         };
         self.change(at, options, fixed, |live, _| {
             let mut warnings = Vec::new();
-            let served = convert::served(&at.kind, &live.object);
-            let whole = || {
-                let mut patched = patched(at, &served, &patch)?;
+            let mut served = convert::served(&at.kind, &live.object);
+            // It may go by the path of anything.
+            if matches!(patch, Patch::Json(_)) {
+                served = Cow::Owned(unread::whole(served.into_owned()));
+            }
+            let whole = |served: &Value| {
+                let mut patched = patched(at, served, &patch)?;
                 body::version_of_patched(&at.kind, &mut patched)?;
                 Ok(patched)
             };
-            let mut patched = whole()?;
+            let mut patched = whole(&served)?;
+            // What the patch says nothing of stays as it is stored.
+            if unread::is_in(&patched) {
+                object::meta_mut(&mut patched).remove("managedFields");
+            }
             // Few are refused, so only those are written out, and patched a second time for it.
-            let refuse =
-                |why: &str| whole().map_or_else(|status| status, |all| refused(&all.to_string(), why));
+            let refuse = |why: &str| {
+                let all = whole(&unread::whole(served.clone().into_owned()));
+                all.map_or_else(|status| status, |all| refused(&all.to_string(), why))
+            };
+            let kept = set_aside(at, &mut patched, &patch);
             body::shape(&at.kind, &mut patched, options, &mut warnings, &refuse)?;
+            object::as_map(&mut patched).extend(kept);
             body::namespace(at, &mut patched)?;
             body::name(at, &patched)?;
             self.same_revision(at, live, &patched)?;
@@ -150,6 +164,27 @@ fn patched(at: &At, served: &Value, patch: &Patch) -> Result<Value, Status> {
         }
         Patch::Apply { .. } => Ok(served.clone()),
     }
+}
+
+/// Takes out what the patch says nothing of: it was checked when it was stored.
+fn set_aside(at: &At, patched: &mut Value, patch: &Patch) -> Vec<(String, Value)> {
+    let (Patch::Merge(Value::Object(said)) | Patch::Strategic(Value::Object(said))) = patch else {
+        return Vec::new();
+    };
+    // A directive may say something of anything.
+    if at.kind.rules.is_some() || convert::is_needed(&at.kind) || said.keys().any(|key| key.starts_with('$'))
+    {
+        return Vec::new();
+    }
+    let mut kept = Vec::new();
+    object::as_map(patched).retain(|key, value| {
+        let stays = said.contains_key(key) || matches!(key.as_str(), "apiVersion" | "kind" | "metadata");
+        if !stays {
+            kept.push((key.clone(), value.take()));
+        }
+        stays
+    });
+    kept
 }
 
 fn no_map(found: &str) -> Status {

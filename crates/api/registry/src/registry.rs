@@ -303,6 +303,9 @@ pub(crate) fn parse(entry: &Entry) -> Result<Value, Status> {
 }
 
 pub(crate) fn parse_bytes(bytes: &[u8]) -> Result<Value, Status> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| Status::internal(format!("a stored object can't be read: {error}")))
+    serde_json::from_slice(bytes).map_err(unreadable)
+}
+
+pub(crate) fn unreadable(error: serde_json::Error) -> Status {
+    Status::internal(format!("a stored object can't be read: {error}"))
 }

@@ -9,16 +9,16 @@ use crate::admission::{self, Operation};
 use crate::create::{ATTEMPTS, has_status};
 use crate::encode::{Encoded, encode};
 use crate::quota;
-use crate::registry::{Registry, Written};
+use crate::registry::{Registry, Written, unreadable};
 use crate::request::{At, WriteOptions};
 use crate::strategies::strategy;
-use crate::{body, convert, failure, key, metadata, object, subresource};
+use crate::{body, convert, failure, key, metadata, object, subresource, unread};
 
 /// The object as it lies in the store.
 pub(crate) struct Live {
     pub(crate) key: String,
     pub(crate) entry: Entry,
-    /// In the stored version; of a custom kind in that of the request.
+    /// In the stored version; of a custom kind in that of the request. Who owns which field may be unread.
     pub(crate) object: Value,
 }
 
@@ -66,6 +66,17 @@ impl Registry {
         let key = key::object(&at.kind, at.namespace.as_deref(), at.name.as_deref().unwrap_or_default());
         let Some(entry) = snapshot.get(&key).cloned() else { return Ok(None) };
         let object = self.object(at, &entry).await?;
+        Ok(Some(Live { key, entry, object }))
+    }
+
+    /// The same as far as a change has to read it: see `unread`.
+    async fn to_change(&self, snapshot: &Snapshot, at: &At) -> Result<Option<Live>, Status> {
+        if at.kind.rules.is_some() || convert::is_needed(&at.kind) {
+            return self.live_in(snapshot, at).await;
+        }
+        let key = key::object(&at.kind, at.namespace.as_deref(), at.name.as_deref().unwrap_or_default());
+        let Some(entry) = snapshot.get(&key).cloned() else { return Ok(None) };
+        let object = unread::parse(entry.bytes()).map_err(unreadable)?;
         Ok(Some(Live { key, entry, object }))
     }
 
@@ -148,7 +159,8 @@ impl Registry {
                 alone = Some(pass);
                 snapshot = self.inner().store.latest().await.map_err(failure::status)?;
             }
-            let live = self.live_in(&snapshot, at).await?.ok_or_else(|| Status::not_found(&at.kind, name))?;
+            let live =
+                self.to_change(&snapshot, at).await?.ok_or_else(|| Status::not_found(&at.kind, name))?;
             let Outcome { mut object, mut warnings } = decide(&live, &snapshot)?;
             self.admit(&snapshot, at, &live, &mut object, options, &mut warnings).await?;
             match self.commit_change(&snapshot, at, &live, object, options).await? {

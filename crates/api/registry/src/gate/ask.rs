@@ -9,7 +9,7 @@ use super::{Gate, Memory, Operation, Review};
 use crate::registry::Registry;
 use crate::request::{At, DeleteOptions, WriteOptions};
 use crate::strategies::strategy;
-use crate::{convert, custom, subresource};
+use crate::{convert, custom, subresource, unread};
 
 impl Registry {
     /// Asks the gates about an object that is sent and answered and never stored: a Binding, an Eviction, a review.
@@ -125,6 +125,7 @@ impl<'r> Review<'r> {
             }
             return Ok(changed);
         }
+        unread::expand(object);
         let mut served = convert::to_served(kind, std::mem::take(object));
         let asked = review.ask_changes(&mut served).await;
         let changed = *asked.as_ref().unwrap_or(&false);
@@ -184,6 +185,9 @@ impl<'r> Review<'r> {
     fn shown(&self, stored: &Value) -> Result<Option<Value>, Status> {
         if self.is_scale() {
             return subresource::scale::of(self.at, self.name(), stored).map(Some);
+        }
+        if unread::is_in(stored) {
+            return Ok(Some(unread::whole(stored.clone())));
         }
         let converted = convert::is_needed(&self.at.kind);
         Ok(converted.then(|| convert::to_served(&self.at.kind, stored.clone())))

@@ -49,6 +49,14 @@ impl FieldSet {
         Self(intersection(&self.0, &other.0))
     }
 
+    /// Whether a set that is written so may have any of these. Cheaper than reading it, and wrong only in saying yes.
+    pub(super) fn is_named_in(&self, text: &str) -> bool {
+        self.0.keys().any(|step| {
+            let plain = step.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'));
+            !plain || text.contains(&format!("\"{step}\""))
+        })
+    }
+
     /// Takes out a field and everything below it.
     pub(super) fn cut(&mut self, path: &[&str]) {
         cut(&mut self.0, path);

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::super::compare::Difference;
 use super::super::fields::FieldSet;
 use super::{Operation, Who};
+use crate::unread;
 
 /// More `Update` managers than this are folded together, oldest first.
 const MAX_UPDATERS: usize = 10;
@@ -18,7 +19,10 @@ pub(in super::super) struct Entry {
     pub(in super::super) api_version: String,
     pub(in super::super) subresource: String,
     pub(in super::super) time: Option<String>,
+    /// Empty while they are unread.
     pub(in super::super) fields: FieldSet,
+    /// The fields as they are stored, until somebody has to look at them.
+    unread: Option<String>,
 }
 
 impl Entry {
@@ -30,7 +34,32 @@ impl Entry {
             subresource: who.subresource.to_owned(),
             time,
             fields,
+            unread: None,
         }
+    }
+
+    /// The fields, to be changed.
+    fn read(&mut self) -> &mut FieldSet {
+        if let Some(text) = self.unread.take() {
+            let tree = serde_json::from_str(&text).ok();
+            self.fields = tree.and_then(|tree| FieldSet::decode(tree).ok()).unwrap_or_default();
+        }
+        &mut self.fields
+    }
+
+    /// Takes out what changed or went. What is unread and names none of it is left so.
+    fn lose(&mut self, difference: &Difference) {
+        let named = |text: &str| difference.changed.is_named_in(text) || difference.removed.is_named_in(text);
+        if self.unread.as_deref().is_some_and(|text| !named(text)) {
+            return;
+        }
+        let fields = self.read();
+        fields.subtract(&difference.changed);
+        fields.subtract(&difference.removed);
+    }
+
+    fn has_fields(&self) -> bool {
+        self.unread.is_some() || !self.fields.is_empty()
     }
 
     /// One manager has one entry for each way of writing; an applier keeps it when it changes versions.
@@ -57,19 +86,25 @@ impl Entry {
         let manager = text("manager").unwrap_or_default();
         let subresource = text("subresource").unwrap_or_default();
         let time = text("time");
-        let fields = match entry.remove("fieldsV1") {
+        let unread = unread::take(&mut entry).filter(|text| text != "{}");
+        let fields = match entry.remove(unread::FIELDS) {
             None | Some(Value::Null) => FieldSet::default(),
             Some(Value::Object(tree)) => FieldSet::decode(tree).ok()?,
             Some(_) => return None,
         };
-        Some(Self { manager, operation, api_version, subresource, time, fields })
+        Some(Self { manager, operation, api_version, subresource, time, fields, unread })
     }
 
     fn encode(self) -> Value {
         let mut entry = Map::new();
         entry.insert("apiVersion".to_owned(), Value::String(self.api_version));
         entry.insert("fieldsType".to_owned(), Value::from("FieldsV1"));
-        entry.insert("fieldsV1".to_owned(), self.fields.into_value());
+        match self.unread {
+            Some(text) => unread::put(&mut entry, text),
+            None => {
+                entry.insert(unread::FIELDS.to_owned(), self.fields.into_value());
+            }
+        }
         entry.insert("manager".to_owned(), Value::String(self.manager));
         entry.insert("operation".to_owned(), Value::from(self.operation.as_str()));
         if !self.subresource.is_empty() {
@@ -102,6 +137,15 @@ pub(in super::super) struct Entries(Vec<Entry>);
 impl Entries {
     /// `None` if any entry is not one.
     pub(super) fn decode(managed_fields: Option<Value>) -> Option<Self> {
+        let mut entries = Self::unread(managed_fields)?;
+        for entry in &mut entries.0 {
+            entry.read();
+        }
+        Some(entries)
+    }
+
+    /// The same, with fields that nobody has looked at.
+    fn unread(managed_fields: Option<Value>) -> Option<Self> {
         match managed_fields {
             None | Some(Value::Null) => Some(Self::default()),
             Some(Value::Array(entries)) => {
@@ -121,7 +165,7 @@ impl Entries {
         let stored = old.and_then(|old| old.get("metadata")?.get("managedFields"));
         // Most writes carry what is stored.
         if sent.as_ref() == stored {
-            return Self::decode(sent).unwrap_or_default();
+            return Self::unread(sent).unwrap_or_default();
         }
         if !through_subresource {
             if let Some(Value::Array(entries)) = &sent
@@ -133,7 +177,7 @@ impl Entries {
                 return entries;
             }
         }
-        Self::decode(stored.cloned()).unwrap_or_default()
+        Self::unread(stored.cloned()).unwrap_or_default()
     }
 
     pub(super) fn encode(mut self) -> Vec<Value> {
@@ -173,10 +217,10 @@ impl Entries {
     }
 
     /// Puts the fields into the owner's entry beside those that it has.
-    pub(super) fn join(&mut self, entry: Entry) {
+    pub(super) fn join(&mut self, mut entry: Entry) {
         match self.0.iter_mut().find(|present| present.same_owner(&entry)) {
             Some(present) => {
-                present.fields.union(entry.fields);
+                present.read().union(std::mem::take(entry.read()));
                 present.time = entry.time;
             }
             None => self.0.push(entry),
@@ -192,20 +236,15 @@ impl Entries {
 
     /// Nobody keeps a field that changed or went. Entries that have nothing left go.
     pub(super) fn lose(&mut self, difference: &Difference) {
-        for entry in &mut self.0 {
-            entry.fields.subtract(&difference.changed);
-            entry.fields.subtract(&difference.removed);
-        }
-        self.0.retain(|entry| !entry.fields.is_empty());
+        self.0.iter_mut().for_each(|entry| entry.lose(difference));
+        self.0.retain(Entry::has_fields);
     }
 
     /// The same for the entries of one version.
     pub(super) fn lose_in(&mut self, version: &str, difference: &Difference) {
-        for entry in self.0.iter_mut().filter(|entry| entry.api_version == version) {
-            entry.fields.subtract(&difference.changed);
-            entry.fields.subtract(&difference.removed);
-        }
-        self.0.retain(|entry| !entry.fields.is_empty());
+        let those = self.0.iter_mut().filter(|entry| entry.api_version == version);
+        those.for_each(|entry| entry.lose(difference));
+        self.0.retain(Entry::has_fields);
     }
 
     /// Folds the oldest `Update` entries of each version into one until there are few enough.
@@ -219,7 +258,7 @@ impl Entries {
             self.0.drain(..).partition(|entry| entry.operation == Operation::Update);
         oldest.sort_by(|one, other| (&one.time, &one.manager).cmp(&(&other.time, &other.manager)));
         let mut firsts: Vec<Entry> = Vec::new();
-        for entry in oldest {
+        for mut entry in oldest {
             if surplus == 0 {
                 kept.push(entry);
                 continue;
@@ -229,7 +268,7 @@ impl Entries {
                 Some(bucket) => {
                     ANCIENT.clone_into(&mut bucket.manager);
                     bucket.subresource.clear();
-                    bucket.fields.union(entry.fields);
+                    bucket.read().union(std::mem::take(entry.read()));
                     bucket.time = entry.time;
                     surplus -= 1;
                 }

@@ -1,6 +1,8 @@
 //! The scheduler's turns: whoever waits gets a decision, and what was decided is carried out while the next ones are made. Bindings,
 //! conditions and events go through the API like anybody's.
 
+mod voice;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +32,7 @@ use crate::metrics::Metrics;
 use crate::plan::{self, Job};
 use crate::pod::PodView;
 use crate::state::State;
+use voice::Voice;
 
 /// What events say they come from, as Kubernetes' own scheduler does.
 const NAME: &str = "default-scheduler";
@@ -51,6 +54,7 @@ struct Desk {
     world: World,
     clock: Clock,
     carrier: Carrier,
+    voice: Mutex<Voice>,
     metrics: Metrics,
     seed: u64,
 }
@@ -78,6 +82,7 @@ impl Scheduler {
             state: Mutex::new(state),
             world,
             carrier: Carrier::new(NAME, client, clock.clone()),
+            voice: Mutex::default(),
             clock,
             metrics,
             seed: config.seed,
@@ -128,16 +133,16 @@ impl Desk {
         (jobs, self.state.lock().queue.has_active())
     }
 
-    async fn carry_out(&self, jobs: Vec<Job>) -> Vec<Wait> {
+    async fn carry_out(self: &Arc<Self>, jobs: Vec<Job>) -> Vec<Wait> {
         let waits = join_all(jobs.into_iter().map(|job| self.one(job))).await;
         waits.into_iter().flatten().collect()
     }
 
-    async fn one(&self, job: Job) -> Vec<Wait> {
+    async fn one(self: &Arc<Self>, job: Job) -> Vec<Wait> {
         match job {
             Job::Bind { pod, node, since } => {
                 match self.bind(&pod, &node).await {
-                    Ok(()) => self.bound(&pod, &node, since).await,
+                    Ok(()) => self.bound(&pod, &node, since),
                     Err(error) => self.not_bound(&pod, &node, &error).await,
                 }
                 Vec::new()
@@ -172,11 +177,23 @@ impl Desk {
         self.carrier.client().request_text(request).await.map(drop)
     }
 
-    async fn bound(&self, pod: &PodView, node: &str, since: Timestamp) {
+    fn bound(self: &Arc<Self>, pod: &PodView, node: &str, since: Timestamp) {
         self.metrics.bound(self.clock.now().duration_since(since).as_secs_f64().max(0.0));
         let said = format!("Successfully assigned {} to {node}", pod.key);
         let told = Action::tell_of(pod.target(), Severity::Normal, "Scheduled", said);
-        self.carrier.carry_out(&[told]).await;
+        if self.voice.lock().add(told) {
+            tokio::spawn(self.clone().speak());
+        }
+    }
+
+    async fn speak(self: Arc<Self>) {
+        loop {
+            let some = self.voice.lock().next();
+            if some.is_empty() {
+                return;
+            }
+            join_all(some.iter().map(|told| self.carrier.carry_out(std::slice::from_ref(told)))).await;
+        }
     }
 
     async fn not_bound(&self, pod: &PodView, node: &str, error: &kube::Error) {

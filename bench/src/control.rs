@@ -125,7 +125,8 @@ pub(crate) async fn answered(target: &Target, verbs: &[&str]) -> Result<f64, Ben
     Ok(counts.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum())
 }
 
-async fn until(
+/// Waits until what a path shows is as it should be.
+pub(crate) async fn until(
     connection: &mut Connection,
     path: &str,
     what: &str,

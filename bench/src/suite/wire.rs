@@ -6,20 +6,22 @@ use crate::measures::{Api, Measure};
 use crate::report::Line;
 
 /// Short measures vary more, and are taken more often.
-const GETS: usize = 7;
+const SHORT: usize = 7;
 const ROUNDS: usize = 3;
 
 pub(super) async fn protobuf(api: &Api, pods: usize, table: &mut Table) -> Result<(), BenchError> {
     let both = Both { json: api.clone(), protobuf: Api { target: api.target.in_protobuf(), ..api.clone() } };
     let (mut gets, mut lists, mut watches, mut grew) = (Vec::new(), Vec::new(), Vec::new(), 0.0f64);
-    for turn in 0..GETS {
+    for turn in 0..SHORT {
         let (json, protobuf) = both.run(Measure::Get, turn).await?;
         gets.push(protobuf.per_second / json.per_second);
     }
-    for turn in 0..ROUNDS {
+    for turn in 0..SHORT {
         let (json, protobuf) = both.run(Measure::List, turn).await?;
         lists.push(json.p50_ms.unwrap_or(0.0) / protobuf.p50_ms.unwrap_or(f64::MAX));
         grew = grew.max(protobuf.server_rss_grew_mb.unwrap_or(0.0));
+    }
+    for turn in 0..ROUNDS {
         let (json, protobuf) = both.run(Measure::WatchFanout, turn).await?;
         watches.push(protobuf.per_second / json.per_second);
     }

@@ -1,20 +1,19 @@
 //! Load that comes at once: from the moment a container begins to burn a CPU until its autoscaler has another one ready beside it.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 
 use super::super::Table;
-use super::rows::late;
 use crate::connect::Connection;
+use crate::control::until;
 use crate::measures::NAMESPACE;
 use crate::pods::Pods;
 use crate::{BenchError, report};
 
-const PATIENCE: Duration = Duration::from_secs(90);
 const BUSYBOX: &str = "/bin/busybox";
 
 /// Needs this machine's busybox, as what burns has to be something that can.
@@ -51,22 +50,6 @@ pub(super) async fn scaled(pods: &Pods, data: &Path, table: &mut Table) -> Resul
     connection.drain(Method::DELETE, &deployment, "", Bytes::new()).await?;
     let left = format!("{NAMESPACE}/pods");
     until(&mut connection, &left, "its pods to be gone", |pods| pods["items"] == json!([])).await
-}
-
-async fn until(
-    connection: &mut Connection,
-    path: &str,
-    what: &str,
-    holds: impl Fn(&Value) -> bool,
-) -> Result<(), BenchError> {
-    let begun = Instant::now();
-    while !holds(&connection.json(path).await?) {
-        if begun.elapsed() > PATIENCE {
-            return Err(late(what));
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    Ok(())
 }
 
 fn deployment(asked: &Path) -> Value {

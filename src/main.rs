@@ -114,8 +114,11 @@ fn server(flags: settings::Settings) -> Result<(), Box<dyn Error>> {
     journal::begin();
     // Shells and service managers give few by default, and each connection is one.
     let files = limits::raise_files();
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().on_thread_park(tidy::when_idle).build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .on_thread_park(tidy::when_idle)
+        .on_thread_unpark(tidy::when_woken)
+        .build()?;
     runtime.block_on(assemble::server(settings, files))?;
     Ok(())
 }

@@ -169,6 +169,7 @@ fn settings(network: &Network) -> Result<(), NetworkError> {
     let has = |is_v4: bool| network.ranges.iter().any(|range| range.gateway().is_ipv4() == is_v4);
     if has(true) {
         set("ipv4/ip_forward", "1")?;
+        quiet(&network.bridge);
         // The answer of a pod behind a door at 127.0.0.1 comes back by the bridge.
         set(&format!("ipv4/conf/{}/route_localnet", network.bridge), "1")?;
     }
@@ -179,6 +180,15 @@ fn settings(network: &Network) -> Result<(), NetworkError> {
         set(&format!("ipv6/conf/{}/accept_dad", network.bridge), "0")?;
     }
     Ok(())
+}
+
+/// Pods of one node reach each other by the link that they came from, and each such packet makes the kernel look for somebody to tell
+/// of a shorter way, which there is not. The rules drop what it would tell in any case: where this cannot be set, it only costs time.
+/// Others keep what their own links say; it is asked of both.
+fn quiet(bridge: &str) {
+    for link in [bridge, "all"] {
+        let _quiet = set(&format!("ipv4/conf/{link}/send_redirects"), "0");
+    }
 }
 
 /// Who is reached straight may answer in a tunnel: it may see links otherwise than we do.

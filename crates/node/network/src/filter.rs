@@ -42,7 +42,8 @@ pub(crate) fn table(network: &Network, pods: &[Record]) -> Batch {
 
     // The node's own doors to itself are open to the bridge only so that answers come back; nobody may enter by them.
     batch.chain_at("guard", Work::Filter, Hook::Arriving, BEFORE_CONNECTIONS);
-    batch.rule("guard", &to(Rule::new().came_by(bridge), loopback()).drop());
+    // Every packet meets this rule: what is known soonest is asked first.
+    batch.rule("guard", &to(Rule::new(), loopback()).came_by(bridge).drop());
 
     batch.chain("doors");
     for family in [Family::V4, Family::V6] {

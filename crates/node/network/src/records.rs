@@ -7,7 +7,7 @@
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;
-use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, FileExt, symlink};
 use std::path::{Path, PathBuf};
 
 use kedge_netlink::Namespace;
@@ -163,7 +163,7 @@ impl Records {
             let path = self.folder.join("addresses").join(address.to_string());
             match symlink(owner.to_string(), &path) {
                 Ok(()) => {
-                    fs::write(&last, place.to_string()).map_err(NetworkError::record(&last))?;
+                    note(&last, place).map_err(NetworkError::record(&last))?;
                     return Ok(address);
                 }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -176,6 +176,13 @@ impl Records {
     fn owner(&self, owner: &Owner) -> PathBuf {
         self.folder.join("owners").join(owner.to_string())
     }
+}
+
+/// In the place of what stood there, and always as long: a file that is emptied first is sent to the disk when it is closed, and whoever
+/// closed it waits.
+fn note(path: &Path, place: u64) -> io::Result<()> {
+    let file = File::options().create(true).truncate(false).write(true).open(path)?;
+    file.write_all_at(format!("{place:<20}").as_bytes(), 0)
 }
 
 fn names(folder: &Path) -> Result<Vec<String>, NetworkError> {

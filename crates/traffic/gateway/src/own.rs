@@ -146,18 +146,25 @@ impl Own {
         first.into_iter().chain(second).collect()
     }
 
-    /// Only whoever listens on all addresses is reached at the node's; nobody else reaches a loopback.
+    /// Only whoever listens on all addresses is reached at the node's.
     fn reached(&self, node: Option<&Node>) -> Vec<IpAddr> {
-        let at = self.http.or(self.https).map(|at| at.ip());
-        match at {
-            Some(at) if at.is_unspecified() => {
-                let told: Vec<IpAddr> = node.into_iter().flat_map(Node::internal).collect();
-                if told.is_empty() { self.addresses.clone() } else { told }
-            }
-            Some(at) if !at.is_loopback() => vec![at],
-            _ => Vec::new(),
-        }
+        let Some(at) = self.http.or(self.https).map(|at| at.ip()) else { return Vec::new() };
+        let told: Vec<IpAddr> = match at.is_unspecified() {
+            true => node.into_iter().flat_map(Node::internal).collect(),
+            false => vec![at],
+        };
+        let told = if told.is_empty() { self.addresses.clone() } else { told };
+        told.into_iter().filter(|address| is_for_others(*address)).collect()
     }
+}
+
+/// Nobody else reaches a loopback, nor an address that counts on one link only: a machine that is alone may have no other.
+fn is_for_others(address: IpAddr) -> bool {
+    let is_of_link = match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    };
+    !address.is_loopback() && !address.is_unspecified() && !is_of_link
 }
 
 #[cfg(test)]
@@ -172,6 +179,10 @@ mod tests {
             "metadata": {"name": "n1", "uid": "u"},
             "status": {"addresses": [{"type": "InternalIP", "address": "192.0.2.1"}, {"type": "InternalIP", "address": "2001:db8::1"}]},
         }));
+        let alone: Node = object(json!({
+            "metadata": {"name": "n1", "uid": "u"},
+            "status": {"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}]},
+        }));
         let at = |text: &str| Some(text.parse::<SocketAddr>().unwrap());
         for (case, http, https, node, expected) in [
             (
@@ -184,6 +195,8 @@ mod tests {
             ("no Node yet", at("0.0.0.0:8080"), None, None, "192.0.2.9:8080"),
             ("one address", at("192.0.2.5:80"), None, Some(&node), "192.0.2.5:80"),
             ("a loopback", at("127.0.0.1:80"), None, Some(&node), ""),
+            ("a machine that nobody reaches", at("0.0.0.0:80"), None, Some(&alone), ""),
+            ("one link's address", at("[fe80::1]:80"), None, Some(&node), ""),
             ("no port to be had", None, None, Some(&node), ""),
         ] {
             let own =

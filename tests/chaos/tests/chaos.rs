@@ -125,7 +125,7 @@ fn whatever_fails_the_rest_goes_on() {
 
 fn begin() -> Stage {
     let begun = Instant::now();
-    let mut scene = Scene::start_with(Outfit { disk: Some(256), clock: true });
+    let mut scene = Scene::start_with(Outfit { disk: Some(384), clock: true });
     scene.join();
     kedge_fleet::enter(&scene.switch.file());
     let door = Door::of(&scene);
@@ -163,12 +163,12 @@ fn end(stage: Stage) {
         if leaks.is_empty() { Ok(()) } else { Err(leaks.join("\n")) }
     })
     .unwrap();
+    let groups = scene.machines().map(|machine| cgroups(&machine.data()));
     for at in 0..3 {
-        let groups = cgroups(&scene.machines()[at].data());
         scene.machine_mut(at).stop();
-        let machine = scene.machines()[at];
+    }
+    for ((machine, before), groups) in scene.machines().into_iter().zip(&scene.before).zip(groups) {
         kedge_fleet::told(machine.kedge(&["uninstall"]).output().unwrap()).unwrap();
-        let before = &scene.before[at];
         eventually(&format!("{} is as it was before", machine.name), PATIENCE, || {
             let now = Traces::of(&machine.host, &machine.data());
             let left: Vec<_> = groups.iter().filter(|folder| folder.exists()).collect();

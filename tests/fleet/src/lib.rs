@@ -17,7 +17,7 @@ mod traces;
 
 pub use disk::Disk;
 pub use machine::{Machine, PATIENCE, kill_containerd};
-pub use remains::{Expected, Remains, tasks};
+pub use remains::{Expected, Remains, runtime_answers, tasks};
 pub use scene::{FOR_EVER, NODE, Outfit, PAGE, Scene, told};
 pub use skew::Skew;
 pub use switch::{Switch, enter, within};

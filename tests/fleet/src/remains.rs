@@ -138,6 +138,12 @@ impl Remains {
     }
 }
 
+/// Whether a node's containerd does.
+pub async fn runtime_answers(data: &Path) -> Result<(), String> {
+    let runtime = Runtime::at(&data.join("containerd/containerd.sock"));
+    runtime.sandboxes(Default::default()).await.map(drop).map_err(|error| error.to_string())
+}
+
 fn names(folder: &Path) -> BTreeSet<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()

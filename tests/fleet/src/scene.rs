@@ -44,7 +44,7 @@ impl Scene {
 
     pub fn start_with(outfit: Outfit) -> Self {
         let folder = tempfile::Builder::new().prefix("kfleet").tempdir().unwrap();
-        let mut switch = Switch::new();
+        let mut switch = Switch::make();
         let mut machine = |name| {
             let mut machine = Machine::new(name, switch.plug(), folder.path());
             if let Some(mebibytes) = outfit.disk {

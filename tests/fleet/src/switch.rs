@@ -16,7 +16,7 @@ pub struct Switch {
 }
 
 impl Switch {
-    pub fn new() -> Self {
+    pub fn make() -> Self {
         sweep();
         let name = format!("kfleet-{}", std::process::id());
         ip(&format!("netns add {name}"));

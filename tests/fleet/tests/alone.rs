@@ -29,7 +29,7 @@ struct Alone {
 
 impl Alone {
     fn new(folder: &Path) -> Self {
-        let mut switch = Switch::new();
+        let mut switch = Switch::make();
         let (host, _) = switch.plug();
         Self { host, folder: folder.to_owned(), _switch: switch }
     }

@@ -59,6 +59,17 @@ impl Api {
         })
     }
 
+    /// Of what is no object.
+    pub(crate) fn text(&self, path: &str) -> Result<String, String> {
+        let asked = self.client.request_text(http::Request::get(path).body(Vec::new()).unwrap());
+        self.runtime.block_on(async {
+            match tokio::time::timeout(PATIENCE, asked).await {
+                Ok(answer) => answer.map_err(|error| format!("GET {path}: {error}")),
+                Err(_) => Err(format!("GET {path}: no answer within {PATIENCE:?}")),
+            }
+        })
+    }
+
     pub(crate) fn get(&self, path: &str) -> Result<Value, String> {
         self.call("GET", path, &Value::Null)
     }

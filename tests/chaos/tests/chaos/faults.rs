@@ -6,11 +6,14 @@ use std::time::{Duration, Instant};
 
 use kedge_fleet::{Machine, Scene, kill_containerd, tasks};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
 
+use crate::api::Api;
 use crate::picture::Picture;
 
 /// Who answers calls.
 const PAGES: &str = "web";
+const LARGE: &str = "/api/v1/namespaces/default/configmaps";
 
 /// Nodes are counted from 0, which is the server's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +119,7 @@ impl Fault {
     }
 
     /// Brings it about, holds it for a while if it can be held, and mends it.
-    pub(crate) fn strike(self, scene: &mut Scene, before: &Picture, held: Duration) -> Struck {
+    pub(crate) fn strike(self, scene: &mut Scene, api: &Api, before: &Picture, held: Duration) -> Struck {
         let mut struck = Struck::default();
         match self {
             Self::KillKedge(at) => {
@@ -132,12 +135,22 @@ impl Fault {
             Self::KillContainer(at) => kill_one(scene, before, (at, PAGES), &mut struck, Some),
             Self::KillShim(at) => kill_one(scene, before, (at, PAGES), &mut struck, parent_of),
             Self::FillDisk(at) => {
+                let begun = Instant::now();
                 scene.machines()[at].disk().fill();
-                hold(held);
+                if at == 0 {
+                    struck.wrong.extend(until_refused(api).err());
+                }
+                hold(held.saturating_sub(begun.elapsed()));
                 scene.machines()[at].disk().free();
+                if at == 0 {
+                    struck.wrong.extend(forget_large(api).err());
+                }
             }
             Self::TurnClock(at, by) => {
                 scene.machines()[at].clock().set(by);
+                if at == 0 {
+                    struck.wrong.extend(shows(api, by).err());
+                }
                 hold(held);
                 scene.machines()[at].clock().set(0);
             }
@@ -196,6 +209,44 @@ fn hold(held: Duration) {
     while let Some(left) = held.checked_sub(begun.elapsed()) {
         std::thread::park_timeout(left);
     }
+}
+
+/// The log has room for a while: what is written there is made to be much. When nothing more fits, all can still be read.
+fn until_refused(api: &Api) -> Result<(), String> {
+    let object = |number: usize| {
+        let metadata = json!({"name": format!("large-{number}"), "labels": {"by": "fault"}});
+        let data = json!({"text": "x".repeat(700_000)});
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+    };
+    let refused = (0..100).find(|number| api.call("POST", LARGE, &object(*number)).is_err());
+    if refused.is_none() {
+        return Err("a full disk took all that was written".to_owned());
+    }
+    api.list("/api/v1/nodes").map(drop)
+}
+
+/// Takes away what filled the log, as soon as that can be written.
+fn forget_large(api: &Api) -> Result<(), String> {
+    let at = format!("{LARGE}?labelSelector=by%3Dfault");
+    let begun = Instant::now();
+    loop {
+        match api.call("DELETE", &at, &json!({})) {
+            Ok(_) => return Ok(()),
+            Err(why) if begun.elapsed() > Duration::from_secs(20) => return Err(why),
+            Err(_) => std::thread::park_timeout(Duration::from_millis(50)),
+        }
+    }
+}
+
+/// Whether the server's clock does.
+fn shows(api: &Api, by: i64) -> Result<(), String> {
+    let review = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "dated"}});
+    let at = "/api/v1/namespaces/default/configmaps?dryRun=All";
+    let made = api.call("POST", at, &review)?;
+    let told = made["metadata"]["creationTimestamp"].as_str().unwrap_or_default().to_owned();
+    let shown: jiff::Timestamp = told.parse().map_err(|_| format!("{told} is no time"))?;
+    let ahead = shown.as_second() - jiff::Timestamp::now().as_second();
+    if (ahead - by).abs() < 30 { Ok(()) } else { Err(format!("the server's clock is ahead by {ahead} s")) }
 }
 
 /// Kills something of a pod on a node: what `of` makes of its container's first process.

@@ -41,23 +41,26 @@ impl Row {
     }
 }
 
-/// By kind of fault: rounds, how long it took to recover (median and longest), calls, and those that failed.
+/// By kind of fault: rounds, those in which something was wrong, how long it took to recover (median and longest), calls, and those that failed.
 pub(crate) fn table(rows: &[Row]) -> String {
     let mut kinds: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
     for row in rows {
         kinds.entry(row.fault.kind()).or_default().push(row);
     }
     let mut table =
-        "| fault | rounds | recovered: median | longest | calls | failed |\n|---|--:|--:|--:|--:|--:|\n"
+        "| fault | rounds | with something wrong | recovered: median | longest | calls | failed |\n|---|--:|--:|--:|--:|--:|--:|\n"
             .to_owned();
     for (kind, rows) in kinds {
-        let mut times: Vec<f64> = rows.iter().map(|row| row.recovered.as_secs_f64()).collect();
+        let well = rows.iter().filter(|row| row.wrong.is_empty());
+        let mut times: Vec<f64> = well.map(|row| row.recovered.as_secs_f64()).collect();
         times.sort_by(f64::total_cmp);
-        let (median, longest) = (times[times.len() / 2], times[times.len() - 1]);
+        let shown = |time: Option<&f64>| time.map_or("–".to_owned(), |time| format!("{time:.2} s"));
+        let (median, longest) = (shown(times.get(times.len() / 2)), shown(times.last()));
+        let wrong = rows.len() - times.len();
         let calls: u64 = rows.iter().map(|row| row.calls).sum();
         let failed: usize = rows.iter().map(|row| row.failed).sum();
         table.push_str(&format!(
-            "| {kind} | {} | {median:.2} s | {longest:.2} s | {calls} | {failed} |\n",
+            "| {kind} | {} | {wrong} | {median} | {longest} | {calls} | {failed} |\n",
             rows.len()
         ));
     }

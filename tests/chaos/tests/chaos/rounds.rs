@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use kedge_fleet::Scene;
+use kedge_fleet::{Machine, Scene};
 
 use crate::api::Api;
 use crate::callers::Callers;
@@ -70,19 +70,30 @@ impl Stage {
         row
     }
 
+    /// Who does not answer: agents, asked by way of the server, and the containerd of each.
+    fn unanswered(&self) -> Vec<String> {
+        let of = |machine: &Machine| {
+            let agent = self.api.text(&format!("/api/v1/nodes/{}/proxy/healthz", machine.name));
+            let containerd = self.api.wait_for(kedge_fleet::runtime_answers(&machine.data()));
+            [agent.map(drop), containerd].map(Result::err).into_iter().flatten().collect::<Vec<_>>()
+        };
+        self.scene.machines().into_iter().flat_map(of).collect()
+    }
+
     fn carry_out(&mut self, row: &mut Row, pause: Duration) -> Result<(), String> {
         let job = format!("job-{}", row.round);
         let before = Picture::take(&self.api, &self.scene)?;
         workload::begin_job(&self.api, &job)?;
         std::thread::park_timeout(pause);
 
-        let struck = row.fault.strike(&mut self.scene, &before, row.held);
+        let struck = row.fault.strike(&mut self.scene, &self.api, &before, row.held);
         row.wrong.extend(struck.wrong);
         let mended = Instant::now();
         self.callers.forget_streaks();
         let written = self.writer.count();
         settled(|| {
             none(workload::untrue(&self.api)?)?;
+            none(self.unanswered())?;
             match (self.writer.count() > written, self.callers.shortest_streak()) {
                 (false, _) => Err("nothing was written".to_owned()),
                 (true, STREAK..) => Ok(()),

@@ -88,7 +88,10 @@ fn ports(
     }
     if has_node {
         ports.push(("the node", "--node-listen", settings.node.node_listen.unwrap_or(door::LISTEN), false));
-        ports.push(("tunnels to other nodes", "--vxlan-port", any(cluster.vxlan_port), true));
+        // The tunnel of a node that was here before stays in the kernel, so that pods go on.
+        if !settings.node.data().join("network").is_dir() {
+            ports.push(("tunnels to other nodes", "--vxlan-port", any(cluster.vxlan_port), true));
+        }
     }
     if role == Role::Server && settings.no_gateway != Some(true) {
         ports.push((

@@ -3,10 +3,15 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
-use kedge_images::{Archive, ArchiveError, ImportError, Store};
+use kedge_cli::Beside;
+use kedge_images::{Archive, ArchiveError, Image, ImportError, Store};
 use kedge_runtime::{Runtime, RuntimeError};
+
+use crate::status::bytes;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ImageError {
@@ -45,6 +50,8 @@ pub(crate) async fn import(
     let store = Store::at(socket);
     let mut told = String::new();
     for path in files {
+        let (whole, sent) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let _shown = shown(path.display().to_string(), whole.clone(), sent.clone());
         let (file, archive) = match path.to_str() {
             Some("-") => ("standard input".to_owned(), Archive::read(io::stdin().lock(), "standard input")?),
             _ => (path.display().to_string(), Archive::open(path)?),
@@ -55,16 +62,20 @@ pub(crate) async fn import(
             let [image] = &mut images[..] else { return Err(ImageError::OneName { file, number }) };
             image.names = vec![name.clone()];
         }
+        whole.store(images.iter().map(Image::size).sum(), Ordering::Relaxed);
         for image in images {
             // Some tools write only the tag; what it is the tag of, nobody knows.
             let only_tag = image.names.iter().find(|name| !name.contains(['/', ':']));
             if image.names.is_empty() || only_tag.is_some() {
                 return Err(ImageError::Nameless { file, found: only_tag.cloned().unwrap_or_default() });
             }
-            let names = store.import(&image, Some(archive.file()), Timestamp::now(), |_| {}).await;
+            let count = |piece| {
+                sent.fetch_add(piece, Ordering::Relaxed);
+            };
+            let names = store.import(&image, Some(archive.file()), Timestamp::now(), count).await;
             let names = names.map_err(|source| ImageError::Import { file: file.clone(), source })?;
             for name in names {
-                told.push_str(&format!("imported {name} ({})\n", size(image.size())));
+                told.push_str(&format!("imported {name} ({})\n", bytes(image.size())));
             }
         }
     }
@@ -78,7 +89,7 @@ pub(crate) async fn list(socket: &Path) -> Result<String, ImageError> {
         let id = image.id.trim_start_matches("sha256:").chars().take(12).collect::<String>();
         let names = if image.repo_tags.is_empty() { image.repo_digests } else { image.repo_tags };
         let names = if names.is_empty() { vec!["<none>".to_owned()] } else { names };
-        lines.extend(names.into_iter().map(|name| [name, id.clone(), size(image.size)]));
+        lines.extend(names.into_iter().map(|name| [name, id.clone(), bytes(image.size)]));
     }
     lines.sort();
     Ok(table(&["IMAGE", "ID", "SIZE"].map(str::to_owned), &lines))
@@ -100,11 +111,12 @@ pub(crate) async fn remove(socket: &Path, names: &[String]) -> Result<String, Im
     Ok(told)
 }
 
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..1_048_576 => format!("{}KiB", bytes.div_ceil(1024)),
-        _ => format!("{}.{}MiB", bytes >> 20, ((bytes & 0xf_ffff) * 10) >> 20),
-    }
+/// Where somebody looks on: how far it is. A packed archive is read before anybody knows how much there is.
+fn shown(file: String, whole: Arc<AtomicU64>, sent: Arc<AtomicU64>) -> Beside {
+    Beside::new(move || match (whole.load(Ordering::Relaxed), sent.load(Ordering::Relaxed)) {
+        (0, _) => format!("reading {file}"),
+        (whole, sent) => format!("importing {file}, {} of {}", bytes(sent), bytes(whole)),
+    })
 }
 
 fn table(head: &[String; 3], lines: &[[String; 3]]) -> String {
@@ -120,10 +132,9 @@ mod tests {
 
     #[test]
     fn a_list_is_read_in_columns() {
-        let line = |name: &str| [name.to_owned(), "0123".to_owned(), size(1_500_000)];
+        let line = |name: &str| [name.to_owned(), "0123".to_owned(), bytes(1_500_000)];
         let text = table(&["IMAGE", "ID", "SIZE"].map(str::to_owned), &[line("a"), line("longer")]);
-        assert_eq!(text, "IMAGE    ID     SIZE\na        0123   1.4MiB\nlonger   0123   1.4MiB\n");
-        assert_eq!((size(0), size(1025)), ("0KiB".to_owned(), "2KiB".to_owned()));
+        assert_eq!(text, "IMAGE    ID     SIZE\na        0123   1.5 MB\nlonger   0123   1.5 MB\n");
     }
 
     #[test]

@@ -144,7 +144,10 @@ impl Reports {
     }
 
     fn took(&mut self, written: Wanted) {
-        if self.wanted.as_ref().is_some_and(|wanted| wanted.status == written.status) {
+        // What is wanted of a revision that was seen since is another matter: somebody has written over ours already.
+        let is_it =
+            |wanted: &Wanted| wanted.status == written.status && wanted.revision() == written.revision();
+        if self.wanted.as_ref().is_some_and(is_it) {
             self.wanted = None;
         }
         self.written = Some(written);
@@ -164,6 +167,7 @@ impl Reports {
         for _ in 0..TRIES {
             if let Some(written) = write(&self.tools, wanted.clone()).await {
                 self.took(written);
+                self.wanted = None;
                 return true;
             }
             // Somebody else may have written it meanwhile, or it is gone, and then there is nobody to tell.

@@ -4,8 +4,10 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use futures::future::join_all;
+use kedge_clock::Clock;
 use kedge_images::{PAUSE_IMAGE, Store};
 use kedge_network::{NetworkError, remove};
 use kedge_runtime::Runtime;
@@ -58,6 +60,9 @@ struct Told {
 
 /// Written beside the containerd that it is about.
 const RECORD: &str = "containerd/network.json";
+/// How often a sandbox's end is tried, and after what pause again.
+const TRIES: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// Writes down what `clean` has to know, which may be asked for without anything else.
 pub(crate) fn note(data: &Path, networking: &Networking) -> io::Result<()> {
@@ -97,12 +102,28 @@ pub async fn clean(data: &Path, networking: &Networking) -> Result<(), CleanErro
 }
 
 async fn end_all(runtime: &Runtime) -> Result<(), RuntimeError> {
+    let clock = Clock::system();
     let sandboxes = runtime.sandboxes(PodSandboxFilter::default()).await?;
-    let ended = sandboxes.iter().map(|sandbox| async {
-        runtime.stop_sandbox(&sandbox.id).await?;
-        runtime.remove_sandbox(&sandbox.id).await
-    });
+    let ended = sandboxes.iter().map(|sandbox| end(runtime, &sandbox.id, &clock));
     join_all(ended).await.into_iter().collect()
+}
+
+/// Whoever looks after a sandbox may just be ending, too, and then breaks off what it was asked.
+async fn end(runtime: &Runtime, sandbox: &str, clock: &Clock) -> Result<(), RuntimeError> {
+    let mut left = TRIES;
+    loop {
+        let ended = async {
+            runtime.stop_sandbox(sandbox).await?;
+            runtime.remove_sandbox(sandbox).await
+        };
+        left -= 1;
+        match ended.await {
+            Err(error) if error.is_absent() => return Ok(()),
+            Err(error) if left > 0 => tracing::debug!(%error, sandbox, "cannot end a sandbox yet"),
+            done => return done,
+        }
+        clock.sleep(PAUSE).await;
+    }
 }
 
 /// Images that pods had mounted take room on the disk for as long as nobody gives them back.

@@ -331,6 +331,7 @@ impl Life {
         let trouble = Trouble {
             reason: failure.reason.to_owned(),
             message: failure.message,
+            image: failure.image,
             since: now,
             again_at: later(now, wait),
         };
@@ -355,8 +356,7 @@ impl Life {
 }
 
 async fn carry_out(work: &Work, sandbox: Option<crate::view::Sandbox>, step: Step) -> Result<(), Failure> {
-    let failed =
-        |error: kedge_runtime::RuntimeError| Failure { reason: "RuntimeError", message: error.to_string() };
+    let failed = |error: kedge_runtime::RuntimeError| Failure::of("RuntimeError", error);
     match step {
         Step::MakeSandbox { attempt } => work.make_sandbox(attempt).await,
         Step::StopSandbox { id } => work.stop_sandbox(&id).await.map_err(failed),

@@ -75,6 +75,8 @@ pub(crate) struct Trouble {
     /// `ErrImagePull`, `CreateContainerConfigError`…
     pub(crate) reason: String,
     pub(crate) message: String,
+    /// The image that cannot be had, if it is that: the container's own, or one that it mounts.
+    pub(crate) image: Option<String>,
     pub(crate) since: Timestamp,
     pub(crate) again_at: Timestamp,
 }

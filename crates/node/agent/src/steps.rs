@@ -41,11 +41,13 @@ pub(crate) struct Failure {
     /// As it stands in a container's status; none for a sandbox.
     pub(crate) reason: &'static str,
     pub(crate) message: String,
+    /// The image that could not be had, if it was that.
+    pub(crate) image: Option<String>,
 }
 
 impl Failure {
     pub(crate) fn of(reason: &'static str, error: impl ToString) -> Self {
-        Self { reason, message: error.to_string() }
+        Self { reason, message: error.to_string(), image: None }
     }
 }
 
@@ -103,7 +105,7 @@ impl Work {
         if let Err(error) = names::hostname(&self.pod, &self.tools.common) {
             let message = format!("Failed to create pod sandbox: {error}");
             self.tools.tell(&self.pod, Severity::Warning, "FailedCreatePodSandBox", message.clone());
-            return Err(Failure { reason: "FailedCreatePodSandBox", message });
+            return Err(Failure::of("FailedCreatePodSandBox", message));
         }
         for left_out in names::dns(&self.pod, &self.tools.common).1 {
             self.tools.tell(&self.pod, Severity::Warning, "DNSConfigForming", left_out);
@@ -113,7 +115,7 @@ impl Work {
         if let Err(error) = crate::cgroups::prepare(&self.tools, &self.pod) {
             let message = format!("Failed to create pod sandbox: {error}");
             self.tools.tell(&self.pod, Severity::Warning, "FailedCreatePodSandBox", message.clone());
-            return Err(Failure { reason: "FailedCreatePodSandBox", message });
+            return Err(Failure::of("FailedCreatePodSandBox", message));
         }
         if attempt > 0
             && let Err(error) = self.stop_former_sandboxes().await
@@ -137,7 +139,7 @@ impl Work {
             Err(error) => {
                 let message = format!("Failed to create pod sandbox: {error}");
                 self.tools.tell(&self.pod, Severity::Warning, "FailedCreatePodSandBox", message.clone());
-                Err(Failure { reason: "FailedCreatePodSandBox", message })
+                Err(Failure::of("FailedCreatePodSandBox", message))
             }
         }
     }
@@ -185,7 +187,7 @@ impl Work {
                 if let Err(error) = ended {
                     tracing::debug!(%error, container = %container.name, "cannot end a container");
                 }
-                Err(Failure { reason: "PostStartHookError", message })
+                Err(Failure::of("PostStartHookError", message))
             }
         }
     }

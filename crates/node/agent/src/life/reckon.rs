@@ -140,9 +140,7 @@ impl Life {
             let shown = later(trouble.since, SHOWN);
             match &*trouble.reason {
                 "ErrImagePull" if shown <= now => {
-                    let spec = self.pod.spec.as_ref();
-                    let listed = spec.and_then(|spec| containers(spec).find(|one| one.name == *container));
-                    let image = listed.and_then(|listed| listed.image.clone()).unwrap_or_default();
+                    let image = trouble.image.as_deref().unwrap_or_default();
                     let failed = std::mem::take(&mut trouble.message);
                     let words = format!("Back-off pulling image {image:?}");
                     trouble.reason = "ImagePullBackOff".to_owned();
@@ -237,6 +235,7 @@ impl Life {
                 self.memory.unapplied = Some(Trouble {
                     reason: "Error".to_owned(),
                     message: failure.message,
+                    image: None,
                     since: now,
                     again_at: later(now, ROOM),
                 });

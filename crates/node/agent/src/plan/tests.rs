@@ -115,7 +115,7 @@ fn ended_containers_come_back_as_their_policy_says() {
     let pause = Pause { length: SignedDuration::from_secs(10), until: after(10) };
     let paused = Memory { pauses: [("a".to_owned(), pause)].into(), ..Memory::default() };
     let (reason, message) = ("ErrImagePull".to_owned(), String::new());
-    let trouble = Trouble { reason, message, since: noon(), again_at: after(7) };
+    let trouble = Trouble { reason, message, image: None, since: noon(), again_at: after(7) };
     let troubled = Memory { troubles: [("a".to_owned(), trouble)].into(), ..Memory::default() };
     let both = |a: State, b: State| view(true, &[("a", 0, a), ("b", 0, b)]);
     let running = || State::Running;

@@ -149,7 +149,7 @@ fn the_phase_follows_from_the_containers() {
 fn trouble_is_named() {
     let one = pod("Always", json!({"containers": [{"name": "a"}]}));
     let (reason, message) = ("ErrImagePull".to_owned(), "no such image".to_owned());
-    let trouble = Trouble { reason, message, since: noon(), again_at: noon() };
+    let trouble = Trouble { reason, message, image: None, since: noon(), again_at: noon() };
     let memory = Memory { troubles: [("a".to_owned(), trouble)].into(), ..Memory::default() };
     let (phase, words, status) = told(&one, &view(vec![]), &memory);
     assert_eq!((&*phase, &*words), ("Pending i", "a:ErrImagePull"));
@@ -246,7 +246,7 @@ fn what_failed_to_start_waits() {
     let pod = |policy: &str| pod(policy, json!({"containers": [{"name": "a"}]}));
     let failed = State::Exited(Exit { code: 128, reason: "StartError".to_owned(), ..Exit::default() });
     let (reason, message) = ("RunContainerError".to_owned(), "no such file".to_owned());
-    let trouble = Trouble { reason, message, since: noon(), again_at: noon() };
+    let trouble = Trouble { reason, message, image: None, since: noon(), again_at: noon() };
     let memory = Memory { troubles: [("a".to_owned(), trouble)].into(), ..Memory::default() };
     let seen = view(vec![made("a", 0, failed)]);
     let (phase, words, status) = told(&pod("Always"), &seen, &memory);

@@ -72,7 +72,7 @@ pub(crate) async fn obtain(
             );
             let about = about(work, name);
             work.tools.tell_of(&work.pod, about, Severity::Warning, "InspectFailed", message.clone());
-            return Err(Failure { reason: "InvalidImageName", message });
+            return Err(Failure::of("InvalidImageName", message));
         }
     };
     let moves = reference.digest.is_none() && reference.tag.as_deref().is_none_or(|tag| tag == "latest");
@@ -80,20 +80,25 @@ pub(crate) async fn obtain(
     let is_whole = reference.digest.is_some() || reference.tag.is_some();
     let tagged = if is_whole { image.to_owned() } else { format!("{image}:latest") };
     let wanted = Wanted { work, container: name, image, tagged, reference, policy: policy.unwrap_or(usual) };
-    if wanted.policy != "Always"
-        && let Some(found) = wanted.present().await?
-    {
-        return Ok(found);
-    }
-    if wanted.policy == "Never" {
-        let message = format!("Container image {image:?} is not present with pull policy of Never");
-        wanted.tell(Severity::Warning, "ErrImageNeverPull", message.clone());
-        return Err(Failure { reason: "ErrImageNeverPull", message });
-    }
-    wanted.pull().await
+    wanted.obtain().await.map_err(|failure| Failure { image: Some(image.to_owned()), ..failure })
 }
 
 impl Wanted<'_> {
+    async fn obtain(&self) -> Result<Present, Failure> {
+        if self.policy != "Always"
+            && let Some(found) = self.present().await?
+        {
+            return Ok(found);
+        }
+        if self.policy == "Never" {
+            let message =
+                format!("Container image {:?} is not present with pull policy of Never", self.image);
+            self.tell(Severity::Warning, "ErrImageNeverPull", message.clone());
+            return Err(Failure::of("ErrImageNeverPull", message));
+        }
+        self.pull().await
+    }
+
     fn tell(&self, severity: Severity, reason: &'static str, message: String) {
         let Work { tools, pod, .. } = self.work;
         tools.tell_of(pod, about(self.work, self.container), severity, reason, message);
@@ -107,7 +112,7 @@ impl Wanted<'_> {
             Err(error) => {
                 let message = format!("Failed to inspect image {image:?}: {error}");
                 self.tell(Severity::Warning, "InspectFailed", message.clone());
-                return Err(Failure { reason: "ImageInspectError", message });
+                return Err(Failure::of("ImageInspectError", message));
             }
         };
         let Some(found) = found else { return Ok(None) };
@@ -185,11 +190,11 @@ impl Wanted<'_> {
         let because = |reason: &'static str, what: &str| {
             let rest = error.strip_prefix(reason)?;
             let message = format!("image pull failed for {} because {what}{rest}", self.image);
-            Some(Failure { reason, message })
+            Some(Failure::of(reason, message))
         };
         let known = because("RegistryUnavailable", "the registry is unavailable")
             .or_else(|| because("SignatureValidationFailed", "the signature validation failed"));
-        Err(known.unwrap_or(Failure { reason: "ErrImagePull", message: error.clone() }))
+        Err(known.unwrap_or_else(|| Failure::of("ErrImagePull", &error)))
     }
 
     /// Says now and then how far it is.

@@ -24,7 +24,7 @@ pub(super) async fn ensure(work: &Work, container: &Container) -> Result<Images,
             let made = work.volumes.image(work.uid(), &volume.name, reference, &found.id, &found.names).await;
             made.map_err(|cause| {
                 let message = format!("failed to mount image volume {:?}: {cause}", volume.name);
-                (message.clone(), Failure { reason: "CreateContainerError", message })
+                (message.clone(), Failure::of("CreateContainerError", message))
             })
         };
         match made.await {

@@ -137,3 +137,36 @@ fn a_definition_of_a_megabyte_is_applied() {
     cluster.kubectl_with(MONITOR, ["apply", "--filename=-"]);
     assert_has(&cluster.kubectl(["explain", "monitor.spec.field899"]), &["told at length"]);
 }
+
+#[test]
+fn own_kinds_look_the_same_to_our_own_command_line() {
+    let cluster = Cluster::start();
+    define(&cluster, CERTIFICATES, "certificates.pki.kubectl-test.example");
+    define(&cluster, MONITORS, "monitors.metrics.kubectl-test.example");
+    cluster.kubectl_with(MONITOR, ["apply", "--filename=-"]);
+    for line in [
+        "explain certificates",
+        "explain crt.spec",
+        "explain crt.spec.issuerRef",
+        "explain certificate.spec.secretName",
+        "explain crt --recursive",
+        "explain monitors.spec",
+        "explain mon.spec.endpoints",
+        "explain mon.spec.endpoints.params",
+        "explain mon.spec.storage",
+        "explain monitors.metrics.kubectl-test.example --recursive",
+        "explain monitor --api-version=metrics.kubectl-test.example/v1alpha1",
+        "get mon",
+        "get mon web -o yaml",
+        "get mon -o go-template={{range .items}}{{.spec.shards}}{{.spec.endpoints}}{{end}}",
+        "get crt,mon -o name",
+        "describe mon web",
+        "api-resources --api-group=metrics.kubectl-test.example",
+        "auth can-i create monitors",
+        "auth can-i list mon.metrics.kubectl-test.example --as=nobody",
+    ] {
+        let (ours, stock) = crate::own::both(&cluster, line);
+        assert_eq!(crate::own::ageless(&ours.out), crate::own::ageless(&stock.out), "{line}\n{}", ours.err);
+        assert_eq!(ours.code, stock.code, "{line}\n{}", ours.err);
+    }
+}

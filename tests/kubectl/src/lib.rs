@@ -22,6 +22,8 @@ mod describe;
 #[cfg(test)]
 mod explain;
 #[cfg(test)]
+mod forms;
+#[cfg(test)]
 mod kinds;
 #[cfg(test)]
 mod look;

@@ -42,7 +42,7 @@ fn kubectl_works_on_a_node() {
         ("leaving a node", upkeep::drained),
     ];
     // Told again with our own command line in kubectl's place.
-    let again: [Story; 13] = [
+    let again: [Story; 14] = [
         ("ours: what a pod wrote", logs::of_one_that_ended),
         ("ours: what a pod writes", logs::followed),
         ("ours: what it wrote before it was restarted", logs::before_a_restart),
@@ -51,6 +51,7 @@ fn kubectl_works_on_a_node() {
         ("ours: a terminal", exec::on_a_terminal),
         ("ours: attached to a container", exec::attached),
         ("ours: files in and out", exec::copied),
+        ("ours: leaving a node", upkeep::drained),
         ("ours: a port of a pod", ports::forwarded),
         ("ours: how much is used", upkeep::top),
         ("pages of what runs", own::described),

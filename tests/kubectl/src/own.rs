@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::cluster::{Cluster, assert_has, error, text};
 
-const WEB: &str = "\
+pub(crate) const WEB: &str = "\
 apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -31,7 +31,7 @@ spec: {selector: {app: web}, ports: [{port: 80}]}
 ";
 
 /// Words as a shell would cut them; quotes keep blanks together.
-fn words(line: &str) -> Vec<String> {
+pub(crate) fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quoted = false;
     for letter in line.chars() {
@@ -45,25 +45,25 @@ fn words(line: &str) -> Vec<String> {
 }
 
 /// What a program answers: its exit code, what it prints and what it complains of.
-struct Answer {
-    code: Option<i32>,
-    out: String,
-    err: String,
+pub(crate) struct Answer {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
-fn answer(mut command: std::process::Command) -> Answer {
+pub(crate) fn answer(mut command: std::process::Command) -> Answer {
     let output = command.output().unwrap();
     Answer { code: output.status.code(), out: text(&output.stdout), err: error(&output) }
 }
 
-fn both(cluster: &Cluster, line: &str) -> (Answer, Answer) {
+pub(crate) fn both(cluster: &Cluster, line: &str) -> (Answer, Answer) {
     let words = words(line);
     let arguments = || words.iter().map(String::as_str);
     (answer(cluster.own_command(arguments())), answer(cluster.command(arguments())))
 }
 
 /// Ages differ by the moment that lies between two questions.
-fn ageless(text: &str) -> String {
+pub(crate) fn ageless(text: &str) -> String {
     let is_age = |word: &str| {
         word.len() > 1
             && word.starts_with(|first: char| first.is_ascii_digit())
@@ -129,6 +129,9 @@ fn reading_prints_what_kubectl_prints() {
         "explain configmap",
         "auth can-i create pods",
         "auth can-i create pods --as=nobody",
+        "auth can-i --list",
+        "auth can-i --list --as=nobody",
+        "auth can-i --list --no-headers",
         "auth whoami",
         "config view",
         "config get-contexts",
@@ -153,7 +156,7 @@ fn reading_prints_what_kubectl_prints() {
 }
 
 /// Without what is another's each time: names that are drawn by lot, addresses, times.
-fn settled(json: &str) -> Value {
+pub(crate) fn settled(json: &str) -> Value {
     fn walk(value: &mut Value) {
         match value {
             Value::Object(map) => {
@@ -190,6 +193,7 @@ fn generators_make_what_kubectls_make() {
     let cluster = Cluster::start();
     cluster.kubectl_with(WEB, ["apply", "-f", "-"]);
     cluster.kubectl(["create", "cronjob", "tick", "--image=x", "--schedule=* * * * *", "--", "true"]);
+    cluster.kubectl(["create", "rolebinding", "bound", "--role=r", "--user=a"]);
     let file = cluster.file("file.txt", "hello\n");
     let variables = cluster.file("variables", "A=1\n# none\nB=two words\n");
     for line in [
@@ -225,6 +229,7 @@ fn generators_make_what_kubectls_make() {
         "set env deployment/web A=1 B=2",
         "set resources deployment/web --limits=cpu=1 --requests=memory=1Mi",
         "set serviceaccount deployment web default",
+        "set subject rolebinding bound --user=a --user=b --group=g --serviceaccount=ns:sa",
         "label deployment web tier=back --overwrite",
         "annotate deployment web a=b",
         "patch deployment web -p '{\"spec\":{\"replicas\":5}}'",
@@ -375,6 +380,26 @@ fn verbs_need_no_kubectl_and_mistakes_get_a_hint() {
         ("kubectl gte pods", "Did you mean this?"),
         ("get ns --server=127.0.0.1:1", "Does the server run"),
         ("get ns --kubeconfig=nowhere", "nowhere"),
+        ("get pods -o jsn", "allowed formats are: custom-columns"),
+        ("get pods -o go-template={{.a", "error parsing template {{.a, unclosed action"),
+        ("get pods/a/b", "may not have more than one slash"),
+        ("get", "api-resources"),
+        ("delete pods", "no name was specified"),
+        ("exec web", "exec POD -- COMMAND"),
+        ("exec nothing -- true", "pods \"nothing\" not found"),
+        ("debug web", "you must specify --image"),
+        ("debug ns/default --image=x", "not supported by debug"),
+        ("rollout status cm/x", "not found"),
+        ("set image deploy/x", "at least one image update is required"),
+        ("label pod x", "at least one label update is required"),
+        ("label pod x a=b --local", "name the manifests to work on with -f"),
+        ("logs", "POD or TYPE/NAME is a required argument"),
+        ("wait pod/x", "--for is required"),
+        ("scale deploy x", "--replicas"),
+        ("top pods --sort-by=size", "cpu or memory"),
+        ("create -f nowhere.yaml", "the path \"nowhere.yaml\" does not exist"),
+        ("explain pods.spec.nothing", "nothing"),
+        ("completion tcsh", "bash, zsh or fish"),
     ] {
         let words: Vec<&str> = line.split(' ').collect();
         let refused = run(&words);

@@ -49,9 +49,9 @@ pub(super) fn template(text: &str) -> Result<(Vec<Node>, Named), String> {
     let mut parser = Parser { pieces: pieces(text)?.into_iter(), named: Named::new(), loops: 0 };
     let (nodes, end) = parser.nodes()?;
     match end {
-        End::Text => Ok((nodes, parser.named)),
-        End::End => Err("unexpected {{end}}".to_owned()),
-        End::Else(_) => Err("unexpected {{else}}".to_owned()),
+        Stop::Text => Ok((nodes, parser.named)),
+        Stop::End => Err("unexpected {{end}}".to_owned()),
+        Stop::Else(_) => Err("unexpected {{else}}".to_owned()),
     }
 }
 
@@ -63,7 +63,7 @@ struct Parser {
 }
 
 /// What a list of nodes ended with.
-enum End {
+enum Stop {
     Text,
     End,
     /// With what follows the word: `if …`, `with …` or nothing.
@@ -71,7 +71,7 @@ enum End {
 }
 
 impl Parser {
-    fn nodes(&mut self) -> Result<(Vec<Node>, End), String> {
+    fn nodes(&mut self) -> Result<(Vec<Node>, Stop), String> {
         let mut nodes = Vec::new();
         while let Some(piece) = self.pieces.next() {
             let mut tokens = match piece {
@@ -88,8 +88,8 @@ impl Parser {
             };
             let mut behind = || tokens.split_off(1);
             match &*word {
-                "end" => return Ok((nodes, End::End)),
-                "else" => return Ok((nodes, End::Else(behind()))),
+                "end" => return Ok((nodes, Stop::End)),
+                "else" => return Ok((nodes, Stop::Else(behind()))),
                 "if" | "with" | "range" => {
                     let behind = behind();
                     nodes.push(self.branch(&word, behind)?);
@@ -117,12 +117,12 @@ impl Parser {
                 _ => nodes.push(Node::Action(pipe(tokens)?)),
             }
         }
-        Ok((nodes, End::Text))
+        Ok((nodes, Stop::Text))
     }
 
     fn until_end(&mut self, name: &str) -> Result<Vec<Node>, String> {
         match self.nodes()? {
-            (body, End::End) => Ok(body),
+            (body, Stop::End) => Ok(body),
             _ => Err(format!("{name:?} has no {{{{end}}}}")),
         }
     }
@@ -135,13 +135,13 @@ impl Parser {
         self.loops -= is_loop;
         let (then, end) = inner?;
         let otherwise = match end {
-            End::End => Vec::new(),
-            End::Text => return Err("unexpected EOF".to_owned()),
-            End::Else(mut rest) => match rest.first() {
+            Stop::End => Vec::new(),
+            Stop::Text => return Err("unexpected EOF".to_owned()),
+            Stop::Else(mut rest) => match rest.first() {
                 None => match self.nodes()? {
-                    (otherwise, End::End) => otherwise,
-                    (_, End::Else(_)) => return Err("expected end; found {{else}}".to_owned()),
-                    (_, End::Text) => return Err("unexpected EOF".to_owned()),
+                    (otherwise, Stop::End) => otherwise,
+                    (_, Stop::Else(_)) => return Err("expected end; found {{else}}".to_owned()),
+                    (_, Stop::Text) => return Err("unexpected EOF".to_owned()),
                 },
                 // `else if` ends with the `if` that it belongs to.
                 Some(Token { what: What::Word(inner), .. }) if inner == word && word != "range" => {

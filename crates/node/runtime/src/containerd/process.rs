@@ -14,6 +14,7 @@ use std::thread;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::thread::{disable_transparent_huge_pages, transparent_huge_pages_are_disabled};
 use tokio::sync::watch;
 
 use super::ContainerdError;
@@ -36,14 +37,9 @@ impl Process {
     ) -> Result<Self, ContainerdError> {
         let failed = |source| ContainerdError::Start { program: program.to_owned(), source };
         let output = log.try_clone().map_err(failed)?;
-        let child = Command::new(program)
-            .args(arguments)
-            .process_group(0)
-            .stdin(Stdio::null())
-            .stdout(output)
-            .stderr(log)
-            .spawn()
-            .map_err(failed)?;
+        let mut command = Command::new(program);
+        command.args(arguments).process_group(0).stdin(Stdio::null()).stdout(output).stderr(log);
+        let child = with_huge_pages(|| command.spawn()).map_err(failed)?;
         let pid = child.id();
         let line = format!("{pid} {}\n", started(pid).unwrap_or_default());
         fs::write(pid_file, line)
@@ -94,6 +90,20 @@ impl Process {
 
 /// A handle on a process, and its end. A thread waits for it: the process is not always our child, and a thread that waits
 /// keeps nobody from ending.
+/// Whoever is started by somebody who does without huge pages has to do without them, too, and so have all pods. We may be such a one;
+/// they are none.
+fn with_huge_pages<T>(start: impl FnOnce() -> T) -> T {
+    let is_without = transparent_huge_pages_are_disabled().unwrap_or(false);
+    if !is_without {
+        return start();
+    }
+    // A kernel that does not let us leaves them slower, and that is all.
+    let _with = disable_transparent_huge_pages(false);
+    let started = start();
+    let _without = disable_transparent_huge_pages(true);
+    started
+}
+
 fn follow(pid: u32) -> Result<(Arc<OwnedFd>, watch::Receiver<bool>), ContainerdError> {
     let failed = |source| ContainerdError::Process { pid, source };
     let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
@@ -119,4 +129,22 @@ pub(super) fn started(pid: u32) -> Option<String> {
     let state = fields.next()?;
     (!matches!(state, "Z" | "X")).then_some(())?;
     fields.nth(18).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_it_starts_has_huge_pages_although_we_do_without() {
+        disable_transparent_huge_pages(true).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let log = fs::File::create(folder.path().join("log")).unwrap();
+        let pid_file = folder.path().join("pid");
+        let process = Process::start("sleep", &[OsStr::new("60")], log, &pid_file).unwrap();
+        let status = fs::read_to_string(format!("/proc/{}/status", process.pid())).unwrap();
+        process.end();
+        assert!(status.contains("THP_enabled:\t1"), "{status}");
+        assert!(transparent_huge_pages_are_disabled().unwrap(), "and we go on without");
+    }
 }

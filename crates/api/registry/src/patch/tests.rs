@@ -1,9 +1,15 @@
 //! The four ways to patch, over the whole path.
 
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use kedge_kinds::Status;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::testing::{api, config_map, strictly, write};
-use crate::{Patch, WriteOptions};
+use crate::gate::{Gate, Operation, Review};
+use crate::testing::{api, config_map, strictly, with, write};
+use crate::{Options, Patch, WriteOptions};
 
 fn by(manager: &str) -> WriteOptions {
     WriteOptions { manager: manager.to_owned(), ..write() }
@@ -137,5 +143,95 @@ async fn a_patch_that_is_nothing_or_no_map() {
     ] {
         let status = api.registry.patch(&at, Patch::Merge(patch), &write()).await.unwrap_err();
         assert_eq!((status.code, &*status.message), (400, message));
+    }
+}
+
+/// Who owns which fields of an object's data, by manager.
+fn owners(object: &Value) -> Value {
+    let entries = object["metadata"]["managedFields"].as_array().into_iter().flatten();
+    entries
+        .map(|entry| (entry["manager"].as_str().unwrap_or_default(), entry["fieldsV1"]["f:data"].clone()))
+        .collect()
+}
+
+#[tokio::test]
+async fn owners_keep_and_lose_what_they_should_however_it_is_patched() {
+    let api = api().await;
+    let at = api.at("configmaps", "default", "c");
+    let mut made = config_map("c");
+    made["data"] = json!({"a": "1", "b": "1"});
+    api.registry.create(&at, made, &by("maker")).await.unwrap();
+    for (who, patch, owned) in [
+        (
+            "one",
+            Patch::Merge(json!({"data": {"a": "2"}})),
+            json!({"maker": {".": {}, "f:b": {}}, "one": {"f:a": {}}}),
+        ),
+        (
+            "two",
+            Patch::Strategic(json!({"metadata": {"labels": {"l": "1"}}})),
+            json!({"maker": {".": {}, "f:b": {}}, "one": {"f:a": {}}, "two": null}),
+        ),
+        (
+            "two",
+            Patch::Json(json!([
+                {"op": "test", "path": "/metadata/managedFields/0/fieldsV1/f:data/f:b", "value": {}},
+                {"op": "replace", "path": "/data/b", "value": "2"},
+            ])),
+            json!({"maker": {}, "one": {"f:a": {}}, "two": {"f:b": {}}}),
+        ),
+        ("one", Patch::Merge(json!({"metadata": {"managedFields": [{}]}})), json!({})),
+    ] {
+        let what = format!("{patch:?}");
+        let written = api.registry.patch(&at, patch, &by(who)).await.unwrap();
+        let patched: Value = serde_json::from_slice(&written.bytes).unwrap();
+        assert_eq!(owners(&patched), owned, "{what}");
+        assert_eq!(api.get("configmaps", "default", "c").await.unwrap(), patched, "{what}");
+    }
+}
+
+/// Notes what it is shown.
+#[derive(Debug, Default)]
+struct Looking(Mutex<Vec<Value>>);
+
+impl Gate for Looking {
+    fn concerns(&self, review: &Review<'_>) -> bool {
+        review.operation == Operation::Update
+    }
+
+    fn mutate<'a>(
+        &'a self,
+        review: &'a Review<'a>,
+        object: &'a mut Value,
+    ) -> BoxFuture<'a, Result<bool, Status>> {
+        self.0.lock().extend([object.clone()].into_iter().chain(review.old.cloned()));
+        Box::pin(std::future::ready(Ok(false)))
+    }
+
+    fn validate<'a>(&'a self, review: &'a Review<'a>) -> BoxFuture<'a, Result<(), Status>> {
+        self.0.lock().extend([review.object, review.old].into_iter().flatten().cloned());
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+#[tokio::test]
+async fn gates_are_shown_whole_objects() {
+    let looking = Arc::new(Looking::default());
+    let api = with(Options {
+        namespace_worker: false,
+        quota_worker: false,
+        event_ttl: None,
+        gates: vec![looking.clone()],
+        ..Options::default()
+    })
+    .await;
+    let mut made = config_map("c");
+    made["data"] = json!({"a": "1"});
+    api.create("configmaps", "default", made).await.unwrap();
+    api.merge("configmaps", "default", "c", json!({"metadata": {"labels": {"l": "1"}}})).await.unwrap();
+    let shown = std::mem::take(&mut *looking.0.lock());
+    assert_eq!(shown.len(), 4, "the new and the old object, twice");
+    for object in shown {
+        assert_eq!(owners(&object), json!({"test": {".": {}, "f:a": {}}}));
     }
 }

@@ -11,6 +11,7 @@ mod own;
 mod policies;
 mod ports;
 mod records;
+mod stay;
 mod upkeep;
 
 use machine::Machine;
@@ -21,7 +22,7 @@ type Story = (&'static str, fn(&Machine));
 #[test]
 fn kubectl_works_on_a_node() {
     let machine = Machine::start();
-    let stories: [Story; 18] = [
+    let stories: [Story; 20] = [
         ("what a pod wrote", logs::of_one_that_ended),
         ("what a pod writes", logs::followed),
         ("what it wrote before it was restarted", logs::before_a_restart),
@@ -30,6 +31,8 @@ fn kubectl_works_on_a_node() {
         ("a terminal", exec::on_a_terminal),
         ("attached to a container", exec::attached),
         ("files in and out", exec::copied),
+        ("a look into pods and their node", stay::looked_into),
+        ("a pod that is spoken with", stay::spoken_with),
         ("a port of a pod", ports::forwarded),
         ("pods and nodes through the API", ports::through_the_api),
         ("pods on their network", network::reached),
@@ -42,7 +45,7 @@ fn kubectl_works_on_a_node() {
         ("leaving a node", upkeep::drained),
     ];
     // Told again with our own command line in kubectl's place.
-    let again: [Story; 14] = [
+    let again: [Story; 16] = [
         ("ours: what a pod wrote", logs::of_one_that_ended),
         ("ours: what a pod writes", logs::followed),
         ("ours: what it wrote before it was restarted", logs::before_a_restart),
@@ -51,6 +54,8 @@ fn kubectl_works_on_a_node() {
         ("ours: a terminal", exec::on_a_terminal),
         ("ours: attached to a container", exec::attached),
         ("ours: files in and out", exec::copied),
+        ("ours: a look into pods and their node", stay::looked_into),
+        ("ours: a pod that is spoken with", stay::spoken_with),
         ("ours: leaving a node", upkeep::drained),
         ("ours: a port of a pod", ports::forwarded),
         ("ours: how much is used", upkeep::top),

@@ -32,6 +32,7 @@ mod rollout;
 mod run;
 mod scale;
 mod set;
+mod stay;
 mod top;
 mod version;
 mod wait;

@@ -1,7 +1,6 @@
 //! `debug`: a look into a pod that has no shell of its own: a further container in it, a copy of it that may be changed, or a pod on a node
 //! that sees the whole machine.
 
-mod attached;
 mod plan;
 mod profile;
 
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 
 use self::plan::Wish;
 use self::profile::{Keep, Profile};
-use super::pods;
+use super::{pods, stay};
 use crate::args::{Command, Flag, Part, Typed, switch, value};
 use crate::client::{STRATEGIC, with_all};
 use crate::describe::shown::{items, text};
@@ -87,7 +86,8 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
             other => return Err(CliError::unmet(format!("{other:?} not supported by debug"))),
         };
         if typed.is_or("attach", wish.stdin) && !container.is_empty() {
-            attached::attached(session, typed, &pod, &container).await?;
+            let begun = stay::begun(session, typed, &pod, &container).await?;
+            stay::along(session, typed, &begun, &container).await?;
         }
     }
     Ok(())

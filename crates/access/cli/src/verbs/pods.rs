@@ -131,18 +131,18 @@ pub(super) fn container<'p>(session: &Session<'_>, pod: &'p Value, named: Option
         return named;
     }
     let all = containers(pod);
-    let own: Vec<&str> = items(&pod["spec"]["containers"]).iter().map(|one| text(&one["name"])).collect();
     let chosen = text(&pod["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"]);
     if all.contains(&chosen) {
         return chosen;
     }
-    let first = own.first().copied().unwrap_or_default();
+    let first = text(&pod["spec"]["containers"][0]["name"]);
     if all.len() > 1 {
-        let listed: Vec<String> = own
-            .iter()
-            .map(|name| (*name).to_owned())
-            .chain(all.iter().filter(|name| !own.contains(name)).map(|name| format!("{name} (init)")))
-            .collect();
+        let lists = [("containers", ""), ("ephemeralContainers", " (ephem)"), ("initContainers", " (init)")];
+        let of = |(list, sort): (&str, &str)| {
+            let named = |one: &Value| format!("{}{sort}", text(&one["name"]));
+            items(&pod["spec"][list]).iter().map(named).collect::<Vec<_>>()
+        };
+        let listed: Vec<String> = lists.into_iter().flat_map(of).collect();
         session.screen.warn(&format!("Defaulted container {first:?} out of: {}", listed.join(", ")));
     }
     first

@@ -5,11 +5,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::args::Typed;
-use crate::client::{with, with_all};
+use crate::client::with_all;
+use crate::describe::shown::text;
 use crate::error::CliError;
 use crate::progress::Progress;
 use crate::session::Session;
-use crate::verbs::{exec, pods};
+use crate::verbs::{pods, stay};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -23,27 +24,19 @@ pub(super) async fn create(session: &Session<'_>, pod: &Value) -> Result<Value, 
 /// Until the pod is left or over. One that is not started again gives us its exit code.
 pub(super) async fn follow(session: &Session<'_>, typed: &Typed, made: &Value) -> Result<(), CliError> {
     let most = typed.duration("pod-running-timeout")?.unwrap_or(PATIENCE);
-    let name = made["metadata"]["name"].as_str().unwrap_or_default();
-    let begun = until(session, made, &["Running", "Succeeded", "Failed"]);
-    let pod = tokio::time::timeout(most, begun).await.unwrap_or_else(|_| {
+    let name = text(&made["metadata"]["name"]);
+    let container = text(&made["spec"]["containers"][0]["name"]);
+    let begun = tokio::time::timeout(most, stay::begun(session, typed, made, container)).await;
+    let begun = begun.unwrap_or_else(|_| {
         Err(CliError::unmet(format!(
             "timed out waiting for pod {name} to run; `describe pod {name}` says why"
         )))
     })?;
-    match pods::is_running(&pod) {
-        true => exec::attached(session, typed, &pod).await?,
-        false => {
-            let path = with(&pods::path(&pod, "log"), [("container", name)]);
-            let mut written = session.api().await?.follow(&path).await?;
-            while let Some(bytes) = written.bytes().await? {
-                session.screen.bytes(&bytes)?;
-            }
-        }
-    }
-    if pod["spec"]["restartPolicy"] == "Always" {
+    stay::along(session, typed, &begun, container).await?;
+    if made["spec"]["restartPolicy"] == "Always" {
         return Ok(());
     }
-    let ended = until(session, made, &["Succeeded", "Failed"]).await?;
+    let ended = over(session, made).await?;
     let code = ended["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"]
         .as_u64()
         .unwrap_or_default();
@@ -54,14 +47,14 @@ pub(super) async fn follow(session: &Session<'_>, typed: &Typed, made: &Value) -
     }
 }
 
-async fn until(session: &Session<'_>, made: &Value, phases: &[&str]) -> Result<Value, CliError> {
+async fn over(session: &Session<'_>, made: &Value) -> Result<Value, CliError> {
     let path = pods::path(made, "");
     let path = path.trim_end_matches('/');
-    let name = made["metadata"]["name"].as_str().unwrap_or_default();
-    let mut progress = Progress::new(session.screen, format!("waiting for pod {name}"));
+    let name = text(&made["metadata"]["name"]);
+    let mut progress = Progress::new(session.screen, format!("waiting for the end of pod {name}"));
     loop {
         let pod = session.read(path).await?;
-        if pod["status"]["phase"].as_str().is_some_and(|phase| phases.contains(&phase)) {
+        if matches!(text(&pod["status"]["phase"]), "Succeeded" | "Failed") {
             progress.end();
             return Ok(pod);
         }
@@ -75,8 +68,6 @@ pub(super) async fn remove(session: &Session<'_>, made: &Value, quiet: bool) -> 
     session.api().await?.delete(path.trim_end_matches('/'), &options).await?;
     match quiet {
         true => Ok(()),
-        false => session
-            .screen
-            .line(&format!("pod {:?} deleted", made["metadata"]["name"].as_str().unwrap_or_default())),
+        false => session.screen.line(&format!("pod {:?} deleted", text(&made["metadata"]["name"]))),
     }
 }

@@ -1,4 +1,4 @@
-//! Stays with a container that was made for looking: until it runs, while it runs, and what it wrote if it is over already.
+//! Staying with a container: until it has begun, while it runs, and what it wrote if it is over already.
 
 use serde_json::Value;
 
@@ -10,23 +10,30 @@ use crate::progress::Progress;
 use crate::session::Session;
 use crate::verbs::{exec, pods};
 
-/// Attaches once it runs; of one that is over already, what it wrote is shown.
-pub(super) async fn attached(
+/// A container that runs, or ran.
+pub(super) struct Begun {
+    pod: Value,
+    is_over: bool,
+}
+
+/// Waits for it, and says what it waits for itself.
+pub(super) async fn begun(
     session: &Session<'_>,
     typed: &Typed,
     pod: &Value,
     container: &str,
-) -> Result<(), CliError> {
+) -> Result<Begun, CliError> {
     let path = pods::path(pod, "");
     let path = path.trim_end_matches('/');
     let mut progress = Progress::new(session.screen, format!("waiting for container {container}"));
     let mut told = String::new();
-    let (pod, ended) = loop {
+    loop {
         let pod = session.read(path).await?;
         let state = state(&pod, container);
-        if !state["running"].is_null() || !state["terminated"].is_null() {
-            let ended = !state["terminated"].is_null();
-            break (pod, ended);
+        let is_over = !state["terminated"].is_null() || is_finished(&pod);
+        if is_over || !state["running"].is_null() {
+            progress.end();
+            return Ok(Begun { pod, is_over });
         }
         let waits = text(&state["waiting"]["message"]);
         if !typed.is("quiet") && !waits.is_empty() && waits != told {
@@ -35,10 +42,19 @@ pub(super) async fn attached(
             told = waits.to_owned();
         }
         progress.tick().await;
-    };
-    progress.end();
-    if !ended {
-        match exec::attached_to(session, typed, &pod, container).await {
+    }
+}
+
+/// Attaches while it runs; of one that is over, or ends before anybody is there, what it wrote is shown.
+pub(super) async fn along(
+    session: &Session<'_>,
+    typed: &Typed,
+    begun: &Begun,
+    container: &str,
+) -> Result<(), CliError> {
+    let pod = &begun.pod;
+    if !begun.is_over {
+        match exec::attached_to(session, typed, pod, container).await {
             Err(error @ CliError::Server(_)) => session.screen.warn(&format!(
                 "warning: couldn't attach to pod/{}, falling back to streaming logs: {error}",
                 text(&pod["metadata"]["name"])
@@ -47,11 +63,16 @@ pub(super) async fn attached(
         }
     }
     let mut written =
-        session.api().await?.follow(&with(&pods::path(&pod, "log"), [("container", container)])).await?;
+        session.api().await?.follow(&with(&pods::path(pod, "log"), [("container", container)])).await?;
     while let Some(bytes) = written.bytes().await? {
         session.screen.bytes(&bytes)?;
     }
     Ok(())
+}
+
+/// One that never got so far as to have containers, too.
+fn is_finished(pod: &Value) -> bool {
+    matches!(text(&pod["status"]["phase"]), "Succeeded" | "Failed")
 }
 
 fn state<'p>(pod: &'p Value, container: &str) -> &'p Value {

@@ -9,8 +9,8 @@ pub(super) fn looked_into(machine: &Machine) {
     machine.running("subject", FOR_EVER);
     let image = format!("--image={IMAGE}");
     let debug = |words: &[&str], script: &str| {
-        let words = ["debug", &image, "--profile=general"].iter().chain(words).copied();
-        machine.kubectl(words.chain(["--", "sh", "-c", script]))
+        let begin = ["debug", &image, "--profile=general"];
+        machine.kubectl(begin.into_iter().chain(words.iter().copied()).chain(["--", "sh", "-c", script]))
     };
     // It sees what the other one runs.
     debug(&["subject", "--container=look", "--target=main"], "ps | grep 'sleep 0.[1]' && echo seen");
@@ -33,7 +33,7 @@ pub(super) fn looked_into(machine: &Machine) {
 
 fn said(machine: &Machine, words: &[&str], wanted: &str) {
     eventually(&format!("{words:?} said {wanted}"), || {
-        let output = machine.command(["logs"].iter().chain(words).copied()).output().unwrap();
+        let output = machine.command(["logs"].into_iter().chain(words.iter().copied())).output().unwrap();
         if text(&output.stdout).contains(wanted) { Ok(()) } else { Err(error(&output)) }
     });
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
@@ -75,7 +75,20 @@ impl Reading {
             if let End::Enough = copying.take_all(&mut last).await? {
                 return Ok(());
             }
-            if !wanted.follow || !goes_on {
+            if !wanted.follow {
+                return Ok(());
+            }
+            if let Some(next) = successor(&self.path, &last).await? {
+                // What the runtime was just writing still goes to the old one.
+                clock.sleep(SOON).await;
+                if let End::Enough = copying.take_all(&mut last).await? {
+                    return Ok(());
+                }
+                copying.input.clear();
+                last = next;
+                continue;
+            }
+            if !goes_on {
                 return Ok(());
             }
             let pause = match (&notice, soon) {
@@ -99,15 +112,6 @@ impl Reading {
             if asks {
                 goes_on = writing.goes_on().await;
             }
-            if let Some(next) = successor(&self.path, &last).await? {
-                // What the runtime was just writing still goes to the old one.
-                clock.sleep(SOON).await;
-                if let End::Enough = copying.take_all(&mut last).await? {
-                    return Ok(());
-                }
-                copying.input.clear();
-                last = next;
-            }
         }
     }
 }
@@ -120,39 +124,84 @@ async fn noticed(notice: Option<&Notice>) -> io::Result<bool> {
     }
 }
 
-/// The file that has taken the place of the one that is read.
-async fn successor(path: &std::path::Path, read: &File) -> io::Result<Option<File>> {
-    let there = match tokio::fs::metadata(path).await {
-        Ok(there) => there,
-        // Just put aside, or removed with its pod.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let here = read.metadata().await?;
-    if (there.ino(), there.dev()) == (here.ino(), here.dev()) {
-        return Ok(None);
-    }
-    File::open(path).await.map(Some)
+/// The file that was begun after the one that is read: where reading is slower than putting aside, the first of several.
+async fn successor(path: &Path, read: &File) -> io::Result<Option<File>> {
+    let (path, here) = (path.to_owned(), Identity::of(&read.metadata().await?));
+    let found = tokio::task::spawn_blocking(move || after(&path, here)).await??;
+    Ok(found.map(File::from_std))
 }
 
-fn open(path: &std::path::Path, lines: Option<u64>) -> io::Result<Vec<std::fs::File>> {
-    let mut paths = segments::aside(path)?;
-    paths.push(path.to_owned());
-    let Some(mut left) = lines else {
-        return paths.iter().map(std::fs::File::open).collect();
-    };
+fn after(path: &Path, here: Identity) -> io::Result<Option<std::fs::File>> {
+    // Just put aside, or removed with its pod.
+    let Some(newest) = there(path)? else { return Ok(None) };
+    if Identity::of(&newest.metadata()?) == here {
+        return Ok(None);
+    }
+    // It has another name by now. If it has none, all that are left came after it.
+    let aside = all(&segments::aside(path)?)?;
+    let known = aside.iter().position(|(identity, _)| *identity == here);
+    let next = aside.into_iter().nth(known.map_or(0, |at| at + 1));
+    Ok(Some(next.map_or(newest, |(_, file)| file)))
+}
+
+/// A file, whatever it is called at the moment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Identity(u64, u64);
+
+impl Identity {
+    fn of(metadata: &std::fs::Metadata) -> Self {
+        Self(metadata.dev(), metadata.ino())
+    }
+}
+
+fn there(path: &Path) -> io::Result<Option<std::fs::File>> {
+    match std::fs::File::open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Those that have not been removed meanwhile.
+fn all(paths: &[PathBuf]) -> io::Result<Vec<(Identity, std::fs::File)>> {
     let mut files = Vec::new();
-    for path in paths.iter().rev() {
-        let mut file = std::fs::File::open(path)?;
-        let start = tail::start_of_last(&file, left)?;
-        io::Seek::seek(&mut file, SeekFrom::Start(start.at))?;
-        files.insert(0, file);
+    for path in paths {
+        if let Some(file) = there(path)? {
+            files.push((Identity::of(&file.metadata()?), file));
+        }
+    }
+    Ok(files)
+}
+
+fn open(path: &Path, lines: Option<u64>) -> io::Result<Vec<std::fs::File>> {
+    // The one that is written first: whatever is put aside meanwhile is then among the others.
+    let newest = there(path)?;
+    let mut files = all(&segments::aside(path)?)?;
+    match newest {
+        Some(newest) => {
+            let here = Identity::of(&newest.metadata()?);
+            let until = files.iter().position(|(identity, _)| *identity == here).unwrap_or(files.len());
+            files.truncate(until);
+            files.push((here, newest));
+        }
+        None if files.is_empty() => return Err(io::ErrorKind::NotFound.into()),
+        None => {}
+    }
+    let mut files: Vec<_> = files.into_iter().map(|(_, file)| file).collect();
+    let Some(mut left) = lines else { return Ok(files) };
+    let mut first = files.len();
+    while let Some(at) = first.checked_sub(1)
+        && let Some(file) = files.get_mut(at)
+    {
+        let start = tail::start_of_last(file, left)?;
+        io::Seek::seek(file, SeekFrom::Start(start.at))?;
+        first = at;
         left = left.saturating_sub(start.lines);
         if left == 0 {
             break;
         }
     }
-    Ok(files)
+    Ok(files.split_off(first))
 }
 
 struct Copying {

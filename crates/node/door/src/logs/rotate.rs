@@ -106,9 +106,11 @@ async fn writer(log: &Path, runtime: &Runtime) -> Result<Option<String>, Runtime
     Ok(running.find(|one| attempt(one) == number).map(|one| one.id))
 }
 
-/// A name that sorts by time and that nothing has yet.
+/// A name that sorts by time, behind all that are there even if the clock was set back, and that nothing has yet.
 pub(super) fn stamped(log: &Path, now: Timestamp) -> PathBuf {
     let stamp = now.to_zoned(TimeZone::UTC).strftime("%Y%m%d-%H%M%S").to_string();
+    let before = aside(log).unwrap_or_default().pop();
+    let stamp = before.and_then(|path| latest(log, &path)).filter(|before| *before > stamp).unwrap_or(stamp);
     let name = |more: &str| {
         let mut name = log.as_os_str().to_owned();
         name.push(format!(".{stamp}{more}"));
@@ -117,4 +119,10 @@ pub(super) fn stamped(log: &Path, now: Timestamp) -> PathBuf {
     let tries = (0..1000).map(|number| if number == 0 { name("") } else { name(&format!("{number:03}")) });
     let mut free = tries.skip_while(|path| path.exists());
     free.next().unwrap_or_else(|| name(""))
+}
+
+/// The second in which a file was put aside.
+fn latest(log: &Path, aside: &Path) -> Option<String> {
+    let name = aside.file_name()?.to_str()?.strip_prefix(log.file_name()?.to_str()?)?;
+    name.get(1..1 + "20060102-150405".len()).map(str::to_owned)
 }

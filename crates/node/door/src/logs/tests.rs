@@ -281,6 +281,7 @@ async fn a_log_is_followed_over_files_to_the_end() {
     heard(&mut pieces, "c\n").await;
     // Put aside while somebody still writes to it.
     let old = stamped(&log, Timestamp::UNIX_EPOCH);
+    assert!(old > folder.path().join("0.log.20260102-030405"), "a clock that was set back");
     std::fs::rename(&log, &old).unwrap();
     append(&old, "d");
     heard(&mut pieces, "d\n").await;
@@ -291,6 +292,42 @@ async fn a_log_is_followed_over_files_to_the_end() {
     heard(&mut pieces, "last words\n").await;
     assert!(tokio::time::timeout(PATIENCE, pieces.recv()).await.expect("it goes on").is_none());
     copied.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn who_reads_slowly_misses_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("0.log");
+    append(&log, "a");
+    let wanted = Wanted { follow: true, ..Wanted::default() };
+    let (runs, ended) = (Runs(AtomicBool::new(true)), Runs(AtomicBool::new(false)));
+    for (container, removed) in [(runs, false), (ended, false), (Runs(AtomicBool::new(true)), true)] {
+        let container = std::sync::Arc::new(container);
+        let reading = Reading::begin(log.clone(), &wanted).await.unwrap();
+        // All of this happens before it is looked again.
+        let mut before = Vec::new();
+        for text in ["b", "c", "d"] {
+            before.push(stamped(&log, Timestamp::now()));
+            std::fs::rename(&log, before.last().unwrap()).unwrap();
+            append(&log, text);
+        }
+        // Open as it is, it can be read although it is gone.
+        if removed {
+            std::fs::remove_file(&before[0]).unwrap();
+        }
+        let (sender, mut pieces) = mpsc::channel(4);
+        let (wanted, told) = (wanted.clone(), container.clone());
+        let copied = tokio::spawn(async move { reading.copy(wanted, &told, &Clock::system(), sender).await });
+        heard(&mut pieces, "a\nb\nc\nd\n").await;
+        container.0.store(false, Ordering::SeqCst);
+        append(&log, "e");
+        heard(&mut pieces, "e\n").await;
+        copied.await.unwrap().unwrap();
+        for path in before.iter().chain([&log]) {
+            drop(std::fs::remove_file(path));
+        }
+        append(&log, "a");
+    }
 }
 
 #[tokio::test]

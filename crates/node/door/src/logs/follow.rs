@@ -140,8 +140,11 @@ fn after(path: &Path, here: Identity) -> io::Result<Option<std::fs::File>> {
     // It has another name by now. If it has none, all that are left came after it.
     let aside = all(&segments::aside(path)?)?;
     let known = aside.iter().position(|(identity, _)| *identity == here);
-    let next = aside.into_iter().nth(known.map_or(0, |at| at + 1));
-    Ok(Some(next.map_or(newest, |(_, file)| file)))
+    if let Some((_, next)) = aside.into_iter().nth(known.map_or(0, |at| at + 1)) {
+        return Ok(Some(next));
+    }
+    // A new file is there before it is written to. Until then lines go to the old one.
+    Ok(Some(newest).filter(|newest| newest.metadata().is_ok_and(|metadata| metadata.len() > 0)))
 }
 
 /// A file, whatever it is called at the moment.

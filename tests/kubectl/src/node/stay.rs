@@ -16,8 +16,16 @@ pub(super) fn looked_into(machine: &Machine) {
     debug(&["subject", "--container=look", "--target=main"], "ps | grep 'sleep 0.[1]' && echo seen");
     said(machine, &["subject", "--container=look"], "seen");
     let manifest = machine.file("subject.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: subject}\n");
-    let told =
-        machine.kubectl(["exec", "--filename", &manifest, "--container=main", "--", "echo", "by file"]);
+    let told = machine.kubectl([
+        "exec",
+        "--filename",
+        &manifest,
+        "--container=main",
+        "--",
+        "sh",
+        "-c",
+        "echo by file",
+    ]);
     assert_eq!(told, "by file\n");
 
     debug(&["subject", "--copy-to=double", "--container=main", "--same-node"], "echo copied; sleep 60");

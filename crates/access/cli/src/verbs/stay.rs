@@ -55,11 +55,11 @@ pub(super) async fn along(
     let pod = &begun.pod;
     if !begun.is_over {
         match exec::attached_to(session, typed, pod, container).await {
-            Err(error @ CliError::Server(_)) => session.screen.warn(&format!(
+            done @ (Ok(()) | Err(CliError::Exit(_))) => return done,
+            Err(error) => session.screen.warn(&format!(
                 "warning: couldn't attach to pod/{}, falling back to streaming logs: {error}",
                 text(&pod["metadata"]["name"])
             )),
-            done => return done,
         }
     }
     let mut written =

@@ -57,7 +57,8 @@ pub(super) fn isolated(machine: &Machine) {
     machine.pod("late", json!({"restartPolicy": "Never", "containers": [shell("main", &attempt)]}));
     machine.until("late", ".status.phase", "Succeeded");
     let wrote = machine.kubectl(["logs", "late"]);
-    assert!(wrote.ends_with("nobody there\n"), "{wrote}");
+    // What a process says on the other channel may come later.
+    assert!(wrote.contains("nobody there\n"), "{wrote}");
 
     machine.kubectl(["delete", "networkpolicies", "--all"]);
     machine.kubectl(["label", "pod", "stranger", "app=stranger", "--overwrite"]);

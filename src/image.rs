@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
-use kedge_cli::Beside;
+use kedge_cli::{Beside, bar};
 use kedge_images::{Archive, ArchiveError, Image, ImportError, Store};
 use kedge_runtime::{Runtime, RuntimeError};
 
@@ -115,7 +115,9 @@ pub(crate) async fn remove(socket: &Path, names: &[String]) -> Result<String, Im
 fn shown(file: String, whole: Arc<AtomicU64>, sent: Arc<AtomicU64>) -> Beside {
     Beside::new(move || match (whole.load(Ordering::Relaxed), sent.load(Ordering::Relaxed)) {
         (0, _) => format!("reading {file}"),
-        (whole, sent) => format!("importing {file}, {} of {}", bytes(sent), bytes(whole)),
+        (whole, sent) => {
+            format!("{} {} of {}, importing {file}", bar(sent, whole), bytes(sent), bytes(whole))
+        }
     })
 }
 

@@ -182,8 +182,12 @@ fn images(command: ImageCommand, data_dir: &Path, endpoint: Option<PathBuf>) -> 
     say(&told)
 }
 
+/// Whoever reads no further wants no more; that is no error.
 fn say(text: &str) -> Result<(), Box<dyn Error>> {
-    Ok(std::io::stdout().write_all(text.as_bytes())?)
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
 }
 
 /// Words of the layers between, which tell a person nothing.

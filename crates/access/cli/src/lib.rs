@@ -27,6 +27,7 @@ use error::CliError;
 pub use progress::{Beside, bar};
 use screen::Screen;
 use session::Session;
+pub use verbs::{Candidate, Next};
 
 /// What the binary knows and the command line has to be told.
 pub struct Setting {
@@ -34,6 +35,8 @@ pub struct Setting {
     pub kubeconfig: PathBuf,
     /// Commands that are the binary's own, also where a verb is called the same.
     pub own: fn(&str) -> bool,
+    /// What can be typed behind these words, the first of which are a command of the binary's own; behind no words: its commands.
+    pub next: fn(&[&str]) -> Option<Next>,
     /// The binary's version.
     pub version: &'static str,
 }

@@ -4,6 +4,7 @@ pub(crate) mod age;
 pub(crate) mod columns;
 mod go;
 pub(crate) mod jsonpath;
+mod kyaml;
 pub(crate) mod table;
 pub(crate) mod yaml;
 
@@ -26,6 +27,7 @@ pub(crate) enum Output {
     },
     Name,
     Yaml,
+    Kyaml,
     Json,
     Path(Template),
     /// What a template's paths lead to, as a list.
@@ -55,6 +57,7 @@ impl Output {
             "wide" => Self::Human { wide: true },
             "name" => Self::Name,
             "yaml" => Self::Yaml,
+            "kyaml" => Self::Kyaml,
             "json" => Self::Json,
             "jsonpath" => Self::Path(Template::parse(&template("{.metadata.name}")?)?),
             "jsonpath-as-json" => Self::Values(Template::parse(&template("{.metadata.name}")?)?),
@@ -73,7 +76,7 @@ impl Output {
                 return Err(CliError::usage(format!(
                     "unable to match a printer suitable for the output format {other:?}, allowed formats are: \
                      custom-columns,custom-columns-file,go-template,go-template-file,json,jsonpath,jsonpath-as-json,\
-                     jsonpath-file,name,template,templatefile,wide,yaml"
+                     jsonpath-file,kyaml,name,template,templatefile,wide,yaml"
                 )));
             }
         })
@@ -109,6 +112,7 @@ impl Output {
                 format!("{}\n", object["metadata"]["name"].as_str().unwrap_or_default())
             }
             Self::Yaml => yaml::text(object),
+            Self::Kyaml => kyaml::text(object),
             Self::Json => json_text(object),
             Self::Path(template) => template.apply(object)?,
             Self::Values(template) => json_text(&template.values(object).into()),

@@ -37,6 +37,7 @@ mod top;
 mod version;
 mod wait;
 
+pub use self::completion::{Candidate, Next};
 use crate::args::Command;
 
 /// What can follow the program's name.

@@ -31,7 +31,7 @@ pub(crate) const OUTPUT: &[Flag] = &[
     value(
         "output",
         "FORMAT",
-        "json, yaml, name, wide, jsonpath=…, jsonpath-as-json=…, jsonpath-file=…, custom-columns=…, custom-columns-file=…, \
+        "json, yaml, kyaml, name, wide, jsonpath=…, jsonpath-as-json=…, jsonpath-file=…, custom-columns=…, custom-columns-file=…, \
          go-template=…, go-template-file=…",
     )
     .or('o'),

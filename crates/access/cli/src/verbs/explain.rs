@@ -2,12 +2,15 @@
 
 mod schema;
 
+use serde_json::Value;
+
 use crate::args::{Command, Flag, Part, Typed, switch, value};
 use crate::error::CliError;
+use crate::mapping::Resource;
 use crate::session::Session;
 
 const FLAGS: &[Flag] = &[
-    switch("recursive", "All fields and those below them, by name"),
+    switch("recursive", "All fields and those below them, by name").or('R'),
     value("api-version", "GROUP/VERSION", "This version of the kind"),
     value("output", "FORMAT", "plaintext, or plaintext-openapiv2 without the names of structs").or('o'),
 ];
@@ -29,6 +32,25 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
             "You must specify exactly one type of resource to explain, as in `explain pods.spec`",
         ));
     };
+    let (document, resource, path) = described(session, word, typed.text("api-version")).await?;
+    let page = schema::Page::of(&document, resource)?;
+    session.screen.say(&page.heading())?;
+    let plain = typed.text("output") == Some("plaintext-openapiv2");
+    session.screen.say(&page.body(&path, typed.is("recursive"), plain)?)
+}
+
+/// The names of the fields that a kind, or a field of it, has.
+pub(super) async fn fields(session: &Session<'_>, word: &str) -> Result<Vec<String>, CliError> {
+    let (document, resource, path) = described(session, word, None).await?;
+    schema::Page::of(&document, resource)?.names(&path)
+}
+
+/// What the server says of a kind's group, the kind, and the path of fields that the word goes on with.
+async fn described<'s, 'w>(
+    session: &'s Session<'_>,
+    word: &'w str,
+    version: Option<&str>,
+) -> Result<(Value, &'s Resource, Vec<&'w str>), CliError> {
     let mapping = session.mapping().await?;
     let mut parts: Vec<&str> = word.trim_end_matches('.').split('.').collect();
     // A group has dots too: the longest beginning that means a kind is the kind.
@@ -47,7 +69,7 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
         _ => (mapping.find(parts.first().copied().unwrap_or_default())?, 1),
     };
     parts.drain(..length);
-    if let Some(version) = typed.text("api-version") {
+    if let Some(version) = version {
         resource = mapping
             .of_kind(version, &resource.kind)
             .ok_or_else(|| CliError::NoMatch { kind: resource.kind.clone(), version: version.to_owned() })?;
@@ -56,12 +78,5 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
         true => format!("/openapi/v3/api/{}", resource.version),
         false => format!("/openapi/v3/apis/{}/{}", resource.group, resource.version),
     };
-    let document = session.read(&path).await?;
-    session.screen.say(&schema::page(
-        &document,
-        resource,
-        &parts,
-        typed.is("recursive"),
-        typed.text("output") == Some("plaintext-openapiv2"),
-    )?)
+    Ok((session.read(&path).await?, resource, parts))
 }

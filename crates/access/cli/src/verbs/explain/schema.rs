@@ -5,55 +5,82 @@ use serde_json::Value;
 use crate::error::CliError;
 use crate::mapping::Resource;
 
-pub(super) fn page(
-    document: &Value,
-    resource: &Resource,
-    path: &[&str],
-    recursive: bool,
-    plain: bool,
-) -> Result<String, CliError> {
-    let mut page = String::new();
-    if !resource.group.is_empty() {
-        page.push_str(&format!("GROUP:      {}\n", resource.group));
+/// A kind as a document describes it.
+pub(super) struct Page<'d> {
+    document: &'d Value,
+    resource: &'d Resource,
+    schema: &'d Value,
+}
+
+impl<'d> Page<'d> {
+    pub(super) fn of(document: &'d Value, resource: &'d Resource) -> Result<Self, CliError> {
+        let is_it = |schema: &&Value| {
+            let kinds = schema["x-kubernetes-group-version-kind"].as_array().into_iter().flatten();
+            kinds.into_iter().any(|kind| {
+                kind["kind"] == *resource.kind
+                    && kind["group"] == *resource.group
+                    && kind["version"] == *resource.version
+            })
+        };
+        let schemas =
+            document["components"]["schemas"].as_object().into_iter().flat_map(|schemas| schemas.values());
+        let schema = schemas.into_iter().find(is_it).ok_or_else(|| {
+            CliError::unmet(format!(
+                "couldn't find resource for {:?}: the server does not describe it",
+                resource.kind
+            ))
+        })?;
+        Ok(Self { document, resource, schema })
     }
-    page.push_str(&format!("KIND:       {}\nVERSION:    {}\n\n", resource.kind, resource.version));
-    let is_it = |schema: &&Value| {
-        let kinds = schema["x-kubernetes-group-version-kind"].as_array().into_iter().flatten();
-        kinds.into_iter().any(|kind| {
-            kind["kind"] == *resource.kind
-                && kind["group"] == *resource.group
-                && kind["version"] == *resource.version
-        })
-    };
-    let schemas =
-        document["components"]["schemas"].as_object().into_iter().flat_map(|schemas| schemas.values());
-    let mut here = schemas.into_iter().find(is_it).ok_or_else(|| {
-        CliError::unmet(format!(
-            "couldn't find resource for {:?}: the server does not describe it",
-            resource.kind
-        ))
-    })?;
-    for (place, name) in path.iter().enumerate() {
-        let field = field(document, here, name)
-            .ok_or_else(|| CliError::unmet(format!("field {name:?} does not exist")))?;
-        here = field;
-        if place + 1 == path.len() {
+
+    /// Stands there also if the field that was asked for does not exist.
+    pub(super) fn heading(&self) -> String {
+        let Resource { group, kind, version, .. } = self.resource;
+        let group = if group.is_empty() { String::new() } else { format!("GROUP:      {group}\n") };
+        format!("{group}KIND:       {kind}\nVERSION:    {version}\n\n")
+    }
+
+    pub(super) fn body(&self, path: &[&str], recursive: bool, plain: bool) -> Result<String, CliError> {
+        let document = self.document;
+        let here = self.at(path)?;
+        let mut page = String::new();
+        if let Some(name) = path.last() {
             page.push_str(&format!(
                 "FIELD: {name} <{}>\n{}\n\n",
                 type_of(document, here, plain),
                 enumeration(document, here, None)
             ));
         }
+        page.push_str("DESCRIPTION:\n");
+        let told = description(document, here);
+        page.push_str(&indented(&wrapped(if told.is_empty() { "<empty>" } else { &told }, 76), 4));
+        let fields = fields(document, here, 1, recursive, plain, &mut Vec::new());
+        if !fields.is_empty() {
+            page.push_str(&format!("FIELDS:\n{fields}"));
+        }
+        page.push('\n');
+        Ok(page)
     }
-    page.push_str("DESCRIPTION:\n");
-    let told = description(document, here);
-    page.push_str(&indented(&wrapped(if told.is_empty() { "<empty>" } else { &told }, 76), 4));
-    let fields = fields(document, here, 1, recursive, plain, &mut Vec::new());
-    if !fields.is_empty() {
-        page.push_str(&format!("FIELDS:\n{fields}"));
+
+    /// The names of the fields there.
+    pub(super) fn names(&self, path: &[&str]) -> Result<Vec<String>, CliError> {
+        let mut found = Vec::new();
+        names(self.document, self.at(path)?, &mut found);
+        Ok(found)
     }
-    page.push('\n');
-    Ok(page)
+
+    fn at(&self, path: &[&str]) -> Result<&'d Value, CliError> {
+        path.iter().try_fold(self.schema, |here, name| {
+            field(self.document, here, name)
+                .ok_or_else(|| CliError::unmet(format!("field {name:?} does not exist")))
+        })
+    }
+}
+
+fn names(document: &Value, schema: &Value, found: &mut Vec<String>) {
+    let schema = resolved(document, schema);
+    found.extend(schema["properties"].as_object().into_iter().flat_map(|fields| fields.keys().cloned()));
+    inner(schema).for_each(|inner| names(document, inner, found));
 }
 
 /// What a reference leads to, or the schema itself.
@@ -216,7 +243,7 @@ fn indented(text: &str, by: usize) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::page;
+    use super::Page;
     use crate::mapping::Resource;
 
     #[test]
@@ -238,19 +265,21 @@ mod tests {
             kind: "Cup".to_owned(),
             ..Resource::default()
         };
-        let shown = page(&document, &cup, &["sips"], false, false).unwrap();
+        let page = Page::of(&document, &cup).unwrap();
+        let shown = page.body(&["sips"], false, false).unwrap();
         assert_eq!(
-            shown,
+            page.heading() + &shown,
             "GROUP:      x\nKIND:       Cup\nVERSION:    v1\n\nFIELD: sips <[]Sip>\n\n\nDESCRIPTION:\n    A sip.\n    \nFIELDS:\n  \
              again\t<Sip>\n    <no description>\n\n\n"
         );
-        let all = page(&document, &cup, &[], true, false).unwrap();
+        let all = page.body(&[], true, false).unwrap();
         assert!(
             all.contains(
                 "FIELDS:\n  sips\t<[]Sip>\n    again\t<Sip>\n  size\t<string> -required-\n  enum: \"\", S\n"
             ),
             "{all}"
         );
-        assert!(page(&document, &cup, &["nothing"], false, false).is_err());
+        assert!(page.body(&["nothing"], false, false).is_err());
+        assert_eq!(page.names(&["sips"]).unwrap(), ["again"]);
     }
 }

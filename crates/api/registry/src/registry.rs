@@ -22,7 +22,7 @@ use crate::gate::Gate;
 use crate::list::Pins;
 use crate::quota::{self, Quotas};
 use crate::request::At;
-use crate::services::{Allocator, repair};
+use crate::services::{Allocator, keeping, repair};
 use crate::{bootstrap, convert, custom, encode, failure, key, measured, namespaces, subresource};
 
 /// How a cluster is laid out, as far as the registry must know it.
@@ -116,12 +116,17 @@ impl Registry {
     pub async fn start(store: Store, clock: Clock, options: Options) -> Result<Self, Status> {
         let registry = Self::bare(store, clock, options);
         Pins::sweep(&registry.inner, registry.inner.clock.clone(), |inner| &inner.pins);
+        // Services get no addresses of a range that nobody looks after, those of the cluster itself among them.
+        if let Err(status) = keeping::everything(&registry).await {
+            tracing::warn!("cannot look after the ranges of services: {status}");
+        }
         bootstrap::run(&registry).await?;
         // A server whose records can't be set right still serves; it says so.
         if let Err(status) = repair::everything(&registry).await {
             tracing::warn!("cannot check what services hold: {status}");
         }
         repair::spawn(&registry);
+        keeping::spawn(&registry);
         if registry.inner.options.definition_worker {
             custom::load(&registry)?;
             custom::spawn(&registry);

@@ -1,9 +1,12 @@
 //! Addresses and node ports of Services. Each one that is taken has a record in the store, written and removed in the
 //! transaction of its Service, so that two Services never get the same and nothing has to be rebuilt after a crash.
 
+mod claims;
 mod fields;
+pub(crate) mod keeping;
 mod range;
 pub(crate) mod repair;
+mod sources;
 mod told;
 
 use std::net::IpAddr;
@@ -15,7 +18,10 @@ use kedge_store::{Draft, Expect, Snapshot, Txn};
 use rand::Rng as _;
 use serde_json::{Value, json};
 
+use self::claims::Claims;
 pub(crate) use self::range::Range;
+use self::sources::Source;
+pub(crate) use self::sources::{DEFAULT as DEFAULT_RANGE, FINALIZER as RANGE_FINALIZER};
 use self::told::tell;
 use crate::encode::encode;
 use crate::registry::Options;
@@ -23,20 +29,14 @@ use crate::{metadata, object};
 
 const ADDRESSES: &str = "/registry/ipaddresses/";
 const PORTS: &str = "/registry/ranges/servicenodeports/";
+const MANAGED_BY: &str = "ipaddress.kubernetes.io/managed-by";
+const MANAGER: &str = "ipallocator.k8s.io";
 
-/// Knows the ranges; what is taken in them is in the store.
+/// Knows the ranges that the server was started with; further ones, and what is taken in them, are in the store.
 pub(crate) struct Allocator {
+    /// One for each family that Services can have.
     ranges: Vec<Range>,
     node_ports: RangeInclusive<u16>,
-}
-
-/// What one transaction takes and gives back.
-struct Claims<'a> {
-    snapshot: &'a Snapshot,
-    service: &'a Value,
-    txn: Txn,
-    /// Keys that this transaction has claimed already.
-    keys: Vec<String>,
 }
 
 impl Allocator {
@@ -64,9 +64,9 @@ impl Allocator {
     ) -> Result<Txn, Status> {
         let mut errors = Errors::default();
         let owner = service.clone();
-        let mut claims = Claims { snapshot, service: &owner, txn, keys: Vec::new() };
+        let mut claims = Claims::new(snapshot, &owner, txn);
         let had = old.map(taken).unwrap_or_default();
-        self.addresses(&mut claims, &had, service, &mut errors);
+        self.addresses(&mut claims, &had, service, &mut errors)?;
         self.ports(&mut claims, &had, service, &mut errors);
         if !errors.is_empty() {
             let name = object::meta_text(service, "name");
@@ -85,13 +85,17 @@ impl Allocator {
         Ok(txn)
     }
 
-    /// What this record is of can be given to a Service.
-    fn covers(&self, record: &str) -> bool {
+    /// What this record is of can be given to a Service, or could be when it was.
+    fn covers(&self, sources: &[Source], record: &str) -> bool {
         if let Some(port) = record.strip_prefix(PORTS) {
             return port.parse().is_ok_and(|port| self.node_ports.contains(&port));
         }
         let address = record.strip_prefix(ADDRESSES).and_then(|text| text.parse().ok());
-        address.is_some_and(|address| self.ranges.iter().any(|range| range.contains(address)))
+        address.is_some_and(|address| sources::covers(sources, address))
+    }
+
+    fn sources(&self, snapshot: &Snapshot) -> Result<Vec<Source>, Status> {
+        sources::all(&self.ranges, snapshot)
     }
 
     /// Gives everything back.
@@ -99,53 +103,54 @@ impl Allocator {
         taken(old).into_iter().fold(txn, |txn, key| txn.delete(key, Expect::Any))
     }
 
-    fn addresses(&self, claims: &mut Claims<'_>, had: &[String], service: &mut Value, errors: &mut Errors) {
+    fn addresses(
+        &self,
+        claims: &mut Claims<'_>,
+        had: &[String],
+        service: &mut Value,
+        errors: &mut Errors,
+    ) -> Result<(), Status> {
         if !fields::needs_address(service) {
-            return;
+            return Ok(());
         }
         let families = fields::families(service);
         let mut chosen = fields::addresses(service);
         let path = Path::root("spec");
         let path = path.child("clusterIPs");
+        // Most updates want no address that the Service hasn't got, and nobody has to look where there are some.
+        let mut known = None;
         for (at, family) in families.into_iter().enumerate() {
-            let Some(range) = self.ranges.iter().find(|range| range.family() == family) else { continue };
-            match chosen.get(at).cloned() {
-                Some(text) => {
-                    let Ok(address) = text.parse::<IpAddr>() else { continue };
-                    let key = address_key(address);
-                    if had.contains(&key) {
-                        continue;
-                    }
-                    let shown = Value::from(chosen.clone());
-                    let refuse = |why: &str| format!("failed to allocate IP {address}: {why}");
-                    if !range.contains(address) {
-                        let why = format!(
-                            "the provided IP ({address}) is not in the valid range. The range of valid IPs is {range}"
-                        );
-                        errors.invalid(&path, &shown, &refuse(&why));
-                    } else if claims.snapshot.get(&key).is_some() || claims.keys.contains(&key) {
-                        errors.invalid(&path, &shown, &refuse("provided IP is already allocated"));
-                    } else {
-                        claims.take(key, address_record(address, claims.service));
+            if !self.ranges.iter().any(|range| range.family() == family) {
+                continue;
+            }
+            let named = chosen.get(at).map(|text| text.parse::<IpAddr>());
+            let named = match named {
+                Some(Ok(address)) if !had.contains(&address_key(address)) => Some(address),
+                Some(_) => continue,
+                None => None,
+            };
+            let sources = match known.take() {
+                Some(sources) => sources,
+                None => self.sources(claims.snapshot)?,
+            };
+            let claimed = match named {
+                Some(address) => claims.named(sources::open(&sources, family), address).map(|()| None),
+                None => claims.any(sources::open(&sources, family)).map(Some),
+            };
+            known = Some(sources);
+            match claimed {
+                Ok(found) => chosen.extend(found.map(|address| address.to_string())),
+                Err(why) => {
+                    errors.invalid(&path, &Value::from(chosen.clone()), &why);
+                    // Without the first there is no place for the second.
+                    if named.is_none() {
+                        return Ok(());
                     }
                 }
-                None => match range.free(|address| claims.is_free(&address_key(address))) {
-                    Some(address) => {
-                        claims.take(address_key(address), address_record(address, claims.service));
-                        chosen.push(address.to_string());
-                    }
-                    None => {
-                        errors.invalid(
-                            &path,
-                            &Value::from(chosen.clone()),
-                            "failed to allocate a serviceIP: range is full",
-                        );
-                        return;
-                    }
-                },
             }
         }
         fields::set_addresses(service, chosen);
+        Ok(())
     }
 
     fn ports(&self, claims: &mut Claims<'_>, had: &[String], service: &mut Value, errors: &mut Errors) {
@@ -221,17 +226,6 @@ impl Allocator {
     }
 }
 
-impl Claims<'_> {
-    fn is_free(&self, key: &str) -> bool {
-        self.snapshot.get(key).is_none() && !self.keys.iter().any(|claimed| claimed == key)
-    }
-
-    fn take(&mut self, key: String, record: Draft) {
-        self.txn = std::mem::take(&mut self.txn).put(key.as_str(), Expect::Absent, record);
-        self.keys.push(key);
-    }
-}
-
 /// The keys of everything that a Service holds.
 fn taken(service: &Value) -> Vec<String> {
     let mut keys = Vec::new();
@@ -265,6 +259,11 @@ fn port_record(service: &Value) -> Draft {
     Draft::new(owner.to_string().into_bytes())
 }
 
+/// Whether we wrote this IPAddress; others may keep some of their own.
+fn is_ours(address: &Value) -> bool {
+    address["metadata"]["labels"][MANAGED_BY] == MANAGER
+}
+
 /// An address that is taken is an object of its own, `IPAddress`, that clients can see.
 fn address_record(address: IpAddr, service: &Value) -> Draft {
     let family = if address.is_ipv4() { "IPv4" } else { "IPv6" };
@@ -275,7 +274,7 @@ fn address_record(address: IpAddr, service: &Value) -> Draft {
             "creationTimestamp": object::meta_text(service, "creationTimestamp"),
             "labels": {
                 "ipaddress.kubernetes.io/ip-family": family,
-                "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
+                MANAGED_BY: MANAGER,
             },
         },
         "spec": {"parentRef": {

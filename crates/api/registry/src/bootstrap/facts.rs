@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use serde_json::{Value, json};
 
 use crate::registry::Options;
-use crate::services::Range;
+use crate::services::{DEFAULT_RANGE, RANGE_FINALIZER, Range};
 
 /// Which of the Services' addresses the cluster's DNS has.
 const DNS: u8 = 10;
@@ -22,7 +22,8 @@ pub(super) fn objects(options: &Options, now: &str) -> Vec<Value> {
     let port = options.api_address.map_or(6443, |(_, port)| port);
     if let Some(range) = ranges.first() {
         all.push(json!({
-            "kind": "ServiceCIDR", "apiVersion": "networking.k8s.io/v1", "metadata": {"name": "kubernetes"},
+            "kind": "ServiceCIDR", "apiVersion": "networking.k8s.io/v1",
+            "metadata": {"name": DEFAULT_RANGE, "finalizers": [RANGE_FINALIZER]},
             "spec": {"cidrs": ranges.iter().map(Range::to_string).collect::<Vec<_>>()},
             "status": {"conditions": [{
                 "type": "Ready", "status": "True", "reason": "", "lastTransitionTime": now,

@@ -35,7 +35,7 @@ impl Family {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     base: u128,
     bits: u8,
@@ -72,7 +72,7 @@ impl Range {
             IpAddr::V4(address) => (u128::from(u32::from(address)), Family::V4),
             IpAddr::V6(address) => (u128::from(address), Family::V6),
         };
-        family == self.family && number > self.base && number - self.base <= self.usable()
+        family == self.family && number > self.base && number - self.base <= self.behind_first()
     }
 
     /// A free address. The lowest ones are left for those who name theirs, as long as there are others.
@@ -98,11 +98,15 @@ impl Range {
     }
 
     /// How many addresses are behind the first, which names the network; IPv4's last is its broadcast.
-    fn usable(&self) -> u128 {
+    fn behind_first(&self) -> u128 {
         let width = if self.family == Family::V4 { 32 } else { 128 };
-        // Nobody has more Services than this, and a search must end.
-        let size = 1_u128 << (width - u32::from(self.bits)).min(20);
-        if self.family == Family::V4 { size.saturating_sub(2) } else { size - 1 }
+        let last = 1_u128.checked_shl(width - u32::from(self.bits)).map_or(u128::MAX, |size| size - 1);
+        if self.family == Family::V4 { last.saturating_sub(1) } else { last }
+    }
+
+    /// Of these, how many are given to those who name none: nobody has more Services, and a search must end.
+    fn usable(&self) -> u128 {
+        self.behind_first().min(1 << 20)
     }
 }
 

@@ -10,12 +10,11 @@ use kedge_store::{Change, Entry, Expect, Revision, Snapshot, StoreError, Txn, Wa
 use serde_json::Value;
 
 use self::what::What;
-use super::{ADDRESSES, Allocator, PORTS, taken, tell};
+use super::{ADDRESSES, PORTS, is_ours, taken, tell};
 use crate::registry::{Registry, parse};
 use crate::{failure, object};
 
 const SERVICES: &str = "/registry/services/";
-const MANAGER: &str = "ipaddress.kubernetes.io/managed-by";
 /// How often a fault is looked at anew when somebody is faster.
 const ATTEMPTS: usize = 5;
 
@@ -69,7 +68,7 @@ pub(super) enum Fault {
 pub(crate) async fn everything(registry: &Registry) -> Result<(), Status> {
     for _ in 0..ATTEMPTS {
         let snapshot = registry.store().snapshot();
-        let faults = faults(&registry.inner().allocator, holders(&snapshot)?, records(&snapshot)?);
+        let faults = faults(registry, &snapshot, holders(&snapshot)?, records(&snapshot)?)?;
         let mut settled = true;
         for fault in faults {
             settled &= mend(registry, fault).await?;
@@ -130,7 +129,7 @@ async fn look(registry: &Registry, key: &str, sides: [Option<&Entry>; 2]) -> Res
         named.dedup_by(|a, b| a.key == b.key);
         let known = snapshot.get(key).map(|entry| record(key, entry)).transpose()?;
         let records = known.map(|known| (key.to_owned(), known)).into_iter().collect();
-        let found = faults(&registry.inner().allocator, named, records);
+        let found = faults(registry, &snapshot, named, records)?;
         let mut settled = true;
         for fault in found.into_iter().filter(|fault| fault.record() == key) {
             settled &= mend(registry, fault).await?;
@@ -182,7 +181,7 @@ fn record(key: &str, entry: &Entry) -> Result<Record, Status> {
     Ok(Record {
         revision: entry.modified(),
         owner: of_service.then(|| (text("namespace"), text("name"))),
-        ours: !is_address || value["metadata"]["labels"][MANAGER] == "ipallocator.k8s.io",
+        ours: !is_address || is_ours(&value),
     })
 }
 
@@ -192,7 +191,14 @@ fn name(holder: &Holder) -> Owner {
 }
 
 /// Compares. `holders` come in the order in which they have a right to what they hold.
-fn faults(allocator: &Allocator, holders: Vec<Holder>, mut records: BTreeMap<String, Record>) -> Vec<Fault> {
+fn faults(
+    registry: &Registry,
+    snapshot: &Snapshot,
+    holders: Vec<Holder>,
+    mut records: BTreeMap<String, Record>,
+) -> Result<Vec<Fault>, Status> {
+    let allocator = &registry.inner().allocator;
+    let sources = allocator.sources(snapshot)?;
     let mut faults = Vec::new();
     let mut held: BTreeMap<String, Vec<Holder>> = BTreeMap::new();
     for holder in holders {
@@ -208,7 +214,7 @@ fn faults(allocator: &Allocator, holders: Vec<Holder>, mut records: BTreeMap<Str
         let right = holders.iter().position(is_named);
         for (at, holder) in holders.iter().enumerate() {
             let (record, holder) = (key.clone(), holder.clone());
-            if !allocator.covers(&record) {
+            if !allocator.covers(&sources, &record) {
                 faults.push(Fault::Outside { record, holder });
             } else if at == right.unwrap_or(0) {
                 let found = known.as_ref().map(|known| known.revision);
@@ -224,7 +230,7 @@ fn faults(allocator: &Allocator, holders: Vec<Holder>, mut records: BTreeMap<Str
         found: known.revision,
         owner: known.owner.unwrap_or_default(),
     }));
-    faults
+    Ok(faults)
 }
 
 /// Sets one fault right, or says that nobody but the user can. False if somebody was faster.

@@ -63,7 +63,7 @@ async fn what_is_named_must_be_free_and_within_the_range() {
         ),
         (
             json!({"clusterIP": "1.2.3.4"}),
-            "Service \"b\" is invalid: spec.clusterIPs: Invalid value: [\"1.2.3.4\"]: failed to allocate IP 1.2.3.4: the provided IP (1.2.3.4) is not in the valid range. The range of valid IPs is 10.96.0.0/16",
+            "Service \"b\" is invalid: spec.clusterIPs: Invalid value: [\"1.2.3.4\"]: failed to allocate IP 1.2.3.4: the provided network does not match the current range",
         ),
         (
             json!({"type": "NodePort", "ports": [{"port": 80, "nodePort": 30080}]}),
@@ -147,6 +147,8 @@ fn ranges_know_what_is_theirs() {
     {
         assert_eq!(range.contains(address.parse::<IpAddr>().unwrap()), inside, "{address}");
     }
+    let wide = Range::new("10.0.0.0".parse().unwrap(), 8);
+    assert!(wide.contains("10.200.0.1".parse().unwrap()) && !wide.contains("10.255.255.255".parse().unwrap()));
     let six = Range::new("fd00::".parse().unwrap(), 112);
     assert_eq!((six.first().to_string(), six.to_string()), ("fd00::1".to_owned(), "fd00::/112".to_owned()));
     let free: Option<IpAddr> = range.free(|address| address.to_string() == "10.96.0.2");

@@ -276,7 +276,7 @@ pub(super) fn address(errors: &mut Errors, path: &Path<'_>, value: &str) {
     }
 }
 
-pub(super) fn parse_range(value: &str) -> Option<(IpAddr, u8)> {
+pub(crate) fn parse_range(value: &str) -> Option<(IpAddr, u8)> {
     let (address, bits) = value.split_once('/')?;
     let address = parse_address(address)?;
     let max = if address.is_ipv4() { 32 } else { 128 };

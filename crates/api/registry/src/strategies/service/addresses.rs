@@ -29,7 +29,7 @@ impl Strategy for Ranges {
             return errors.required(&path, "at least one CIDR required");
         }
         if ranges.len() > 2 {
-            errors.invalid(&path, all, "may only hold up to 2 values");
+            return errors.invalid(&path, all, "may only hold up to 2 values");
         }
         for (i, one) in ranges.iter().enumerate() {
             names::range(errors, &path.index(i), one);
@@ -83,6 +83,10 @@ impl Strategy for Addresses {
                 "" => errors.required(&path.child(field), ""),
                 value => path_segment(errors, &path.child(field), value),
             }
+        }
+        let namespace = text(parent, "namespace");
+        if !namespace.is_empty() {
+            path_segment(errors, &path.child("namespace"), namespace);
         }
     }
 

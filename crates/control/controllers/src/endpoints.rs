@@ -3,9 +3,11 @@
 
 mod legacy;
 mod mirror;
+mod nearness;
 mod places;
 mod slices;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -34,6 +36,11 @@ impl Controller for EndpointSlices {
     }
 
     fn wakes(&self, seen: &Seen<'_>, world: &World) -> Vec<Key> {
+        if seen.is::<Node>() {
+            let zone = |node: Option<&Node>| node.and_then(places::zone).map(str::to_owned);
+            let moved = zone(seen.before()) != zone(seen.now());
+            return if moved { with_pods_on(&seen.key.name, world) } else { Vec::new() };
+        }
         let slice = |slice: &EndpointSlice| slices::service_of(slice, slices::MANAGER);
         let named = seen.now().and_then(slice).or_else(|| seen.before().and_then(slice));
         named.map_or_else(|| woken(seen, world), |key| vec![key])
@@ -102,11 +109,25 @@ fn woken(seen: &Seen<'_>, world: &World) -> Vec<Key> {
         return Vec::new();
     }
     let sides: Vec<&Pod> = [seen.before::<Pod>(), seen.now()].into_iter().flatten().collect();
-    let services =
-        world.cache::<Service>().map(|all| all.in_namespace(&seen.key.namespace)).unwrap_or_default();
+    selecting(&seen.key.namespace, &sides, world)
+}
+
+/// The Services whose endpoints are somewhere else when this node is.
+fn with_pods_on(node: &str, world: &World) -> Vec<Key> {
+    let pods = world.cache::<Pod>().map(|all| all.on_node(node)).unwrap_or_default();
+    let mut by_namespace: BTreeMap<String, Vec<&Pod>> = BTreeMap::new();
+    for pod in &pods {
+        by_namespace.entry(pod.namespace().unwrap_or_default()).or_default().push(pod);
+    }
+    by_namespace.iter().flat_map(|(namespace, pods)| selecting(namespace, pods, world)).collect()
+}
+
+/// The Services of a namespace that select any of these pods.
+fn selecting(namespace: &str, pods: &[&Pod], world: &World) -> Vec<Key> {
+    let services = world.cache::<Service>().map(|all| all.in_namespace(namespace)).unwrap_or_default();
     let selects = |service: &Arc<Service>| {
         places::selector(service).is_some_and(|selector| {
-            sides.iter().any(|pod| selector.iter().all(|(name, value)| pod.labels().get(name) == Some(value)))
+            pods.iter().any(|pod| selector.iter().all(|(name, value)| pod.labels().get(name) == Some(value)))
         })
     };
     services.into_iter().filter(selects).map(|service| Key::of(&*service)).collect()

@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kedge_engine::{Key, NotReady, World};
 use kube::ResourceExt;
 
+use super::nearness::Nearness;
 use kedge_children::pods::PodFacts;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,6 +74,11 @@ pub(super) fn matters(before: Option<&Pod>, now: Option<&Pod>) -> bool {
         )
     };
     seen(before) != seen(now)
+}
+
+/// Where a node is, if that is known.
+pub(super) fn zone(node: &Node) -> Option<&str> {
+    node.labels().get("topology.kubernetes.io/zone").map(String::as_str).filter(|zone| !zone.is_empty())
 }
 
 pub(super) fn address(pod: &Pod, family: Family) -> Option<&str> {
@@ -140,13 +146,14 @@ pub(super) fn grouped(
     family: Family,
 ) -> Result<Groups, NotReady> {
     let nodes = world.cache::<Node>()?;
+    let nearness = Nearness::of(service);
     let mut groups: Groups = Vec::new();
     for pod in pods {
         let Some(address) = address(pod, family) else { continue };
         let node = pod.node().and_then(|name| nodes.get(&Key::new("", name)));
-        let zone = node.and_then(|node| node.labels().get("topology.kubernetes.io/zone").cloned());
+        let zone = node.as_deref().and_then(zone).map(str::to_owned);
         let (serving, terminating) = (pod.is_ready(), pod.is_leaving());
-        let endpoint = Endpoint {
+        let mut endpoint = Endpoint {
             addresses: vec![address.to_owned()],
             conditions: Some(EndpointConditions {
                 ready: Some(shows_unready(service) || (serving && !terminating)),
@@ -159,6 +166,7 @@ pub(super) fn grouped(
             zone,
             ..Endpoint::default()
         };
+        endpoint.hints = nearness.hints(&endpoint);
         let ports: Vec<EndpointPort> = ports(service, pod)
             .into_iter()
             .map(|(port, number)| EndpointPort {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use crate::wanted::{Chain, Direction, Element, Name, Shape, Wanted};
 
@@ -25,6 +26,9 @@ pub(crate) fn steps<'a>(known: &'a Wanted, wanted: &'a Wanted) -> Vec<Step<'a>> 
     let mut steps = Vec::new();
     const NOTHING: &BTreeSet<Element> = &BTreeSet::new();
     for (name, set) in &wanted.sets {
+        if known.sets.get(name).is_some_and(|before| Arc::ptr_eq(before, set)) {
+            continue;
+        }
         let before = known.sets.get(name).map_or(NOTHING, |set| &set.elements);
         if !known.sets.contains_key(name) {
             steps.push(Step::MakeSet(name, set.shape));

@@ -11,7 +11,7 @@ use crate::wanted::Wanted;
 use crate::words;
 
 /// The rules of one node, and what the kernel is known to have of them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Rules {
     table: String,
     /// `None` until the kernel was asked.
@@ -30,6 +30,10 @@ pub(crate) struct Program {
 impl Rules {
     pub fn new(table: &str) -> Self {
         Self { table: table.to_owned(), known: None }
+    }
+
+    pub(crate) fn table(&self) -> &str {
+        &self.table
     }
 
     pub(crate) fn are(&self, wanted: &Wanted) -> bool {

@@ -10,9 +10,12 @@ mod compile;
 mod kernel;
 mod meaning;
 mod people;
+mod permits;
 mod places;
 mod run;
+mod sources;
 mod spans;
+mod understood;
 mod wanted;
 mod words;
 

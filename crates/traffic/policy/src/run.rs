@@ -12,7 +12,7 @@ use kedge_netlink::NetlinkError;
 use kedge_netlink::nft::Doubt;
 
 use crate::arrivals::Arrivals;
-use crate::compile::compile;
+use crate::compile::Compiler;
 use crate::kernel::Rules;
 use crate::wanted::Wanted;
 
@@ -49,18 +49,17 @@ pub async fn run(settings: Settings, world: World, arrivals: Arrivals, clock: Cl
     world.listen(&listener);
     let mut doubt = Doubt::over(&settings.table, clock.clone());
     let mut rules = Rules::new(&settings.table);
+    let mut compiler = Compiler::new(&settings.node);
     let mut pause = FIRST_PAUSE;
     loop {
         let began = clock.now();
-        match turn(&settings, &world, &arrivals, rules).await {
+        match turn(&world, &arrivals, &mut compiler, rules).await {
             Ok(kept) => {
                 rules = kept;
                 pause = FIRST_PAUSE;
                 let took = clock.now().duration_since(began).unsigned_abs();
                 clock.sleep(REST.max(took)).await;
-                if until(&arrivals, &mut doubt).await == Why::Touched {
-                    rules = checked(&settings, rules).await;
-                }
+                rules = until_due(&arrivals, &mut doubt, rules).await;
             }
             Err(error) => {
                 rules = Rules::new(&settings.table);
@@ -75,49 +74,46 @@ pub async fn run(settings: Settings, world: World, arrivals: Arrivals, clock: Cl
     }
 }
 
-/// Why there is another turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Why {
-    Changed,
-    /// Somebody had his hands in the table a while ago, perhaps we.
-    Touched,
-}
-
-async fn until(arrivals: &Arrivals, doubt: &mut Doubt) -> Why {
-    tokio::select! {
-        () = arrivals.rung() => Why::Changed,
-        () = doubt.arises() => Why::Touched,
-    }
-}
-
-/// What the kernel has is known no longer if it is not what it was told.
-async fn checked(settings: &Settings, rules: Rules) -> Rules {
-    let looked = tokio::task::spawn_blocking(move || {
-        let is_as_told = rules.is_as_told();
-        (rules, is_as_told)
-    });
-    match looked.await {
-        Ok((rules, Ok(true))) => rules,
-        Ok((_, Ok(false))) => {
-            tracing::warn!("somebody changed the table {}: it is made anew", settings.table);
-            Rules::new(&settings.table)
+/// Returns once something is to be done. Meanwhile, whenever somebody had his hands in the table, perhaps we, it is looked at: what the
+/// kernel has is known no longer if it is not what it was told.
+async fn until_due(arrivals: &Arrivals, doubt: &mut Doubt, rules: Rules) -> Rules {
+    loop {
+        tokio::select! {
+            () = arrivals.rung() => return rules,
+            () = doubt.arises() => {}
         }
-        Ok((_, Err(_))) | Err(_) => Rules::new(&settings.table),
+        let told = rules.clone();
+        tokio::select! {
+            is_as_told = tokio::task::spawn_blocking(move || told.is_as_told()) => match is_as_told {
+                Ok(Ok(true)) => {}
+                Ok(Ok(false)) => {
+                    tracing::warn!("somebody changed the table {}: it is made anew", rules.table());
+                    return Rules::new(rules.table());
+                }
+                Ok(Err(_)) | Err(_) => return Rules::new(rules.table()),
+            },
+            // Reading everything takes longer than a change may wait, and what is read meanwhile says nothing.
+            () = arrivals.rung() => {
+                doubt.remains();
+                return rules;
+            }
+        }
     }
 }
 
 /// One look at everything.
 async fn turn(
-    settings: &Settings,
     world: &World,
     arrivals: &Arrivals,
+    compiler: &mut Compiler,
     mut rules: Rules,
 ) -> Result<Rules, TurnError> {
     let places = arrivals.places();
     world.watch::<NetworkPolicy>().catch_up_to::<NetworkPolicy>(Revision::default()).await?;
     let policies = world.cache::<NetworkPolicy>()?.all();
     if policies.is_empty() {
-        // Where nobody isolates anybody, not even pods need be watched.
+        // Where nobody isolates anybody, not even pods need be watched, or remembered.
+        compiler.forget();
         let rules = write(rules, Wanted::default()).await?;
         arrivals.settle(|known| known.settle_all(&places));
         return Ok(rules);
@@ -127,7 +123,7 @@ async fn turn(
     world.catch_up_to::<Namespace>(Revision::default()).await?;
     let (pods, namespaces) = (world.cache::<Pod>()?, world.cache::<Namespace>()?);
     let all = pods.all();
-    let wanted = compile(&policies, &all, &namespaces.all(), &places, &settings.node);
+    let wanted = compiler.compile(&policies, &all, &namespaces.all(), &places);
     rules = write(rules, wanted).await?;
     arrivals.settle(|known| {
         known.settle(&places, |key| {

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use kedge_facts::Protocol;
@@ -19,15 +20,16 @@ pub enum Direction {
 }
 
 /// Of a chain or a set.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Name(String);
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Name(Arc<str>);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// Addresses of pods of this node that not everybody reaches, or that don't reach everybody.
     pub(crate) isolated: BTreeMap<(Direction, IpAddr), Name>,
-    pub(crate) chains: BTreeMap<Name, Chain>,
-    pub(crate) sets: BTreeMap<Name, Set>,
+    pub(crate) chains: BTreeMap<Name, Arc<Chain>>,
+    /// One that nobody left or came to is the very one that it was.
+    pub(crate) sets: BTreeMap<Name, Arc<Set>>,
 }
 
 /// What no line lets through is dropped.
@@ -111,7 +113,7 @@ impl Name {
     pub(crate) fn of(kind: &str, thing: &impl fmt::Debug) -> Self {
         let digest = digest(&SHA256, format!("{thing:?}").as_bytes());
         let hex: String = digest.as_ref().iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-        Self(format!("{kind}-{hex}"))
+        Self(format!("{kind}-{hex}").into())
     }
 
     pub(crate) fn as_str(&self) -> &str {

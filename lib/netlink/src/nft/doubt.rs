@@ -46,6 +46,12 @@ impl Doubt {
             let _heard = watch.get_mut().was_touched();
         }
     }
+
+    /// The look came to nothing: there is reason for another, after the same while.
+    pub fn remains(&mut self) {
+        let due = self.clock.now() + SETTLED;
+        self.due.get_or_insert(due);
+    }
 }
 
 async fn touched(watch: Option<&mut AsyncFd<Watch>>) {

@@ -8,11 +8,11 @@ use crate::wanted::{Doors, Line, Peers, Set};
 /// `pods` and who of them is isolated by a chain that lets the peers in.
 fn wanted(isolated: &[&str], peers: &[(&str, &[&str])]) -> Wanted {
     let address = |text: &&str| text.parse::<IpAddr>().unwrap();
-    let sets: BTreeMap<Name, Set> = peers
+    let sets: BTreeMap<Name, Arc<Set>> = peers
         .iter()
         .map(|(name, members)| {
             let elements = members.iter().map(|member| Element::Address(address(member))).collect();
-            (Name::of(name, &()), Set { shape: Shape::Addresses(Family::V4), elements })
+            (Name::of(name, &()), Arc::new(Set { shape: Shape::Addresses(Family::V4), elements }))
         })
         .collect();
     let lines: BTreeSet<Line> = sets
@@ -22,7 +22,10 @@ fn wanted(isolated: &[&str], peers: &[(&str, &[&str])]) -> Wanted {
     let chain = Name::of("in4", &lines);
     Wanted {
         isolated: isolated.iter().map(|pod| ((Direction::In, address(pod)), chain.clone())).collect(),
-        chains: BTreeMap::from([(chain, Chain { direction: Direction::In, family: Family::V4, lines })]),
+        chains: BTreeMap::from([(
+            chain,
+            Arc::new(Chain { direction: Direction::In, family: Family::V4, lines }),
+        )]),
         sets,
     }
 }

@@ -1,12 +1,12 @@
 //! Three namespaces with three pods each, and who of them reaches whom. What is compiled is judged by reading it as the kernel does.
 
-use std::net::IpAddr;
-
-use kedge_client::Key;
+use kedge_facts::Protocol;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::wanted::{Element, Ports};
 
+mod memory;
 mod situations;
 mod tables;
 

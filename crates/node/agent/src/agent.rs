@@ -14,7 +14,7 @@ use kedge_engine::{Carrier, Recorder, World};
 use kedge_images::{ImportError, Registries, RegistriesError, Store, pause};
 use kedge_mounts::{MountError, Mounts};
 use kedge_runtime::containerd::{Containerd, ContainerdError};
-use kedge_runtime::wire::DnsConfig;
+use kedge_runtime::wire::{CgroupDriver, DnsConfig};
 use kedge_runtime::{Runtime, RuntimeError};
 use kedge_usage::UsageError;
 use kube::api::ListParams;
@@ -198,7 +198,13 @@ impl Agent {
         }
         let statics = settings.static_pods.clone().map(|folder| Statics::open(folder, name, clock.clone()));
         let memory = facts.capacity.get("memory").map_or(0, kedge_kinds::Quantity::value);
-        let cgroups = Cgroups::open(name, data, settings.cgroup_driver, settings.most_processes)?;
+        let driver = match containerd {
+            // Ours makes them itself.
+            Some(_) => Driver::Cgroupfs,
+            None => theirs(&runtime, settings.cgroup_driver).await?,
+        };
+        let cgroups = Cgroups::open(name, data, driver, settings.most_processes)?;
+        let steady = clock.steady();
         let tools = Tools {
             voice: Voice::new(
                 Recorder::new("kubelet", client.clone(), clock.clone()).on(&settings.node_name),
@@ -229,10 +235,11 @@ impl Agent {
             pulls: Pulls::new(settings.pulls_at_once),
             pulled: Pulled::read(settings.data.join("pulled-images.json")),
             mirrors: Mirrors::default(),
-            collector: Collector::new(settings.image_rules.clone(), clock.now()),
+            collector: Collector::new(settings.image_rules.clone(), steady.now()),
             tally: Tally::default(),
             ranges: Ranges::default(),
             client,
+            steady,
             clock,
         };
         if let Some(key) = settings.key.clone() {
@@ -361,6 +368,19 @@ async fn pods(tools: &Arc<Tools>, registry: &Arc<Registry>, mut files: watch::Re
             () = lives.ended() => {}
         }
     }
+}
+
+/// Another's runtime knows best who makes the cgroups of its containers. One that does not say so does it as we were told.
+async fn theirs(runtime: &Runtime, told: Driver) -> Result<Driver, RuntimeError> {
+    let said = runtime.cgroup_driver().await?.map(|said| match said {
+        CgroupDriver::Systemd => Driver::Systemd,
+        CgroupDriver::Cgroupfs => Driver::Cgroupfs,
+    });
+    let driver = said.unwrap_or(told);
+    if driver != told {
+        tracing::info!(?driver, "the runtime says who makes the cgroups of containers");
+    }
+    Ok(driver)
 }
 
 /// How the node finds names.

@@ -83,7 +83,8 @@ pub async fn clean(data: &Path, networking: &Networking) -> Result<(), CleanErro
     let told = fs::read(data.join(RECORD)).ok().and_then(|text| serde_json::from_slice::<Told>(&text).ok());
     let told = told.map(|Told { programs, config }| Networking { programs, config, ..networking.clone() });
     let config = containerd(data, told.as_ref().unwrap_or(networking));
-    if config.folder.exists() {
+    // One that never ran here has nothing to end, and may not even be installed.
+    if config.folder.join("root").exists() {
         let containerd = Containerd::start(config).await?;
         let ended = end_all(&Runtime::at(&containerd.socket())).await;
         give_back(&Store::at(&containerd.socket())).await;

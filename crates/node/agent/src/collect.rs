@@ -124,7 +124,7 @@ impl Collector {
         });
         let held = self.look(tools).await?;
         let Some(disk) = disk.filter(|disk| disk.capacity > 0) else { return Ok(()) };
-        let choice = choose(held, disk, &self.rules, self.begun, tools.now());
+        let choice = choose(held, disk, &self.rules, self.begun, tools.steady.now());
         self.remove(tools, &choice.go).await;
         if choice.freed < choice.wanted {
             let used = 100 - disk.available.min(disk.capacity) * 100 / disk.capacity;
@@ -150,7 +150,7 @@ impl Collector {
         let held = self.look(tools).await?;
         let full = Disk { capacity: u64::MAX, available: 0 };
         let rules = ImageRules { high: 0, low: 0, ..self.rules.clone() };
-        let choice = choose(held, full, &rules, self.begun, tools.now());
+        let choice = choose(held, full, &rules, self.begun, tools.steady.now());
         self.remove(tools, &choice.go).await;
         Ok(())
     }
@@ -178,7 +178,7 @@ impl Collector {
                 None
             }
         };
-        let now = tools.now();
+        let now = tools.steady.now();
         let ids: BTreeSet<String> = images.iter().map(|image| image.id.clone()).collect();
         tools.pulled.keep(&ids);
         let mut times = self.times.lock();

@@ -18,7 +18,7 @@ pub(crate) use self::leave::remove_all;
 use self::report::Reports;
 use crate::memory::{Doing, Memory, Trouble};
 use crate::observe::{Known, observe};
-use crate::plan::{Plan, Situation, Step, is_over, plan};
+use crate::plan::{Plan, Step, is_over, plan};
 use crate::probes::{Courses, Kind, Tried, attempt};
 use crate::registry::Registry;
 use crate::status::status;
@@ -123,7 +123,7 @@ impl Life {
                 Ok(view) => view,
                 Err(error) => {
                     tracing::debug!(pod = %name(&self.pod), %error, "cannot look at the runtime");
-                    let again = later(self.tools.now(), PAUSE);
+                    let again = later(self.tools.steady.now(), PAUSE);
                     self.wait(Some(again)).await;
                     continue;
                 }
@@ -135,7 +135,7 @@ impl Life {
             }
             let again = self.reckon(&view);
             let pod = self.pod.clone();
-            let situation = Situation { pod: &pod, view: &view, memory: &self.memory, now: self.tools.now() };
+            let situation = self.tools.situation(&pod, &view, &self.memory);
             let Plan { steps, look_again } = plan(situation);
             let status = status(situation, &self.tools.place);
             let is_last = steps == [Step::Clear];
@@ -156,7 +156,7 @@ impl Life {
             }
             let held = self.begin_all(&view, steps);
             let unfinished = is_last && pod.metadata.deletion_timestamp.is_some();
-            let retry = unfinished.then(|| later(self.tools.now(), PAUSE));
+            let retry = unfinished.then(|| later(self.tools.steady.now(), PAUSE));
             drop((pod, view));
             self.wait([look_again, again, retry, held].into_iter().flatten().min()).await;
         }
@@ -168,7 +168,7 @@ impl Life {
         loop {
             let probes = self.courses.next(&self.memory);
             let due = [until, probes, self.reports.due()].into_iter().flatten().min();
-            let clock = self.tools.clock.clone();
+            let clock = self.tools.steady.clone();
             let due = async {
                 match due {
                     Some(moment) => clock.until(moment).await,
@@ -202,7 +202,7 @@ impl Life {
                 () = self.reports.written() => {}
                 () = due => {}
             }
-            let now = self.tools.now();
+            let now = self.tools.steady.now();
             if until.is_some_and(|until| until <= now) {
                 return;
             }
@@ -228,7 +228,7 @@ impl Life {
 
     /// Takes what a probe says. True if it changes something.
     fn heard(&mut self, tried: Tried) -> bool {
-        let now = self.tools.now();
+        let now = self.tools.steady.now();
         if let Some((container, result)) = self.courses.counts(&tried) {
             self.tools.tally.note(&self.pod, container, tried.key.kind, result);
         }
@@ -259,7 +259,7 @@ impl Life {
 
     /// Sets steps going. Ends that have just failed wait; answers until when.
     fn begin_all(&mut self, view: &View, steps: Vec<Step>) -> Option<Timestamp> {
-        let now = self.tools.now();
+        let now = self.tools.steady.now();
         self.held.retain(|_, until| *until > now);
         let mut again = None;
         for step in steps {
@@ -282,7 +282,7 @@ impl Life {
                 }
                 Doing::Starting
             }
-            Step::Kill { grace, .. } => Doing::Ending { until: later(self.tools.now(), *grace) },
+            Step::Kill { grace, .. } => Doing::Ending { until: later(self.tools.steady.now(), *grace) },
             _ => Doing::Else,
         };
         self.memory.busy.insert(name.clone(), doing);
@@ -304,7 +304,7 @@ impl Life {
         let Outcome { name, step, failure } = outcome;
         self.memory.busy.remove(&name);
         self.ending.remove(&name);
-        let now = self.tools.now();
+        let now = self.tools.steady.now();
         match step {
             Step::Resize { id, to, .. } => return self.resized(Some(id), to, failure),
             Step::ResizeAll { to } => return self.resized(None, to, failure),
@@ -346,10 +346,10 @@ impl Life {
     }
 
     /// Whether the pod is to end, and since when.
-    fn note_leaving(&mut self, view: &View, now: Timestamp) {
-        let situation = Situation { pod: &self.pod, view, memory: &self.memory, now };
+    fn note_leaving(&mut self, view: &View) {
+        let situation = self.tools.situation(&self.pod, view, &self.memory);
         if is_over(situation) && self.memory.leaving.is_none() {
-            self.memory.leaving = Some(now);
+            self.memory.leaving = Some(situation.steady);
             self.over.send_replace(true);
         }
     }

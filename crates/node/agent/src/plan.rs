@@ -101,7 +101,22 @@ pub(crate) struct Situation<'a> {
     pub(crate) pod: &'a Pod,
     pub(crate) view: &'a View,
     pub(crate) memory: &'a Memory,
+    /// What people's clock shows, for what they read. It may be set.
     pub(crate) now: Timestamp,
+    /// The same moment on a clock that only counts, for everything that is waited for.
+    pub(crate) steady: Timestamp,
+}
+
+impl Situation<'_> {
+    /// When something is due that stands written down, on the clock that only counts.
+    fn due(&self, written: Timestamp) -> Timestamp {
+        self.steady.saturating_add(written.duration_since(self.now)).unwrap_or(Timestamp::MAX)
+    }
+
+    /// When something was that stands written down. A clock that was set back since then does not make it come yet.
+    pub(crate) fn past(&self, written: Timestamp) -> Timestamp {
+        self.due(written).min(self.steady)
+    }
 }
 
 pub(crate) fn plan(situation: Situation<'_>) -> Plan {
@@ -111,7 +126,7 @@ pub(crate) fn plan(situation: Situation<'_>) -> Plan {
     }
     let mut plan = Plan::default();
     if let Some(deadline) = ending::deadline(situation, spec) {
-        plan.wait(deadline);
+        plan.wait(situation.due(deadline));
     }
     match situation.view.ready_sandbox() {
         Some(_) if all_again(situation, spec).is_some() => again::plan(situation, spec, &mut plan),
@@ -131,7 +146,7 @@ pub(crate) fn plan(situation: Situation<'_>) -> Plan {
 
 /// A sandbox that is gone takes its containers with it; they are ended before there is another.
 fn sandbox(situation: Situation<'_>, spec: &PodSpec, plan: &mut Plan) {
-    let Situation { view, memory, now, .. } = situation;
+    let Situation { view, memory, steady: now, .. } = situation;
     for made in view.running().filter(|made| is_free(memory, &made.name)) {
         plan.steps.push(kill(situation, made, Why::Sandbox));
     }

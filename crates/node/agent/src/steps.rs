@@ -18,6 +18,7 @@ use kedge_engine::Severity;
 use kedge_runtime::wire::PodSandboxConfig;
 use tokio::sync::watch;
 
+use self::class::Way;
 pub(crate) use self::seen::Seen;
 use crate::hooks::run_hook;
 use crate::plan::{as_container, containers};
@@ -28,12 +29,14 @@ use crate::spec::env::{self, Place};
 use crate::spec::security::has_own_users;
 use crate::spec::{names, sandbox};
 use crate::tools::{Tools, part};
-use crate::users::{self, Users};
+use crate::users::{self, Users, UsersError};
 use crate::view::Sandbox;
 use crate::volumes::{Images, PodVolumes};
 
 /// A hook at a container's start may take its time.
 const LONGEST_GREETING: Duration = Duration::from_secs(3600);
+/// So long is waited for a machine that has a pod's files when the pod is to end.
+const MOUNTING: Duration = Duration::from_secs(10);
 
 /// Why a step came to nothing.
 #[derive(Debug)]
@@ -69,25 +72,38 @@ impl Work {
         self.pod.metadata.uid.as_deref().unwrap_or_default()
     }
 
-    /// Which of the node's users stand for the pod's, if those are its own.
-    fn users(&self) -> Option<Users> {
-        has_own_users(&self.pod).then(|| users::of(&self.tools.folders, self.uid())).flatten()
+    /// Which of the node's users stand for the pod's, if those are its own. Never the node's own in their place.
+    fn users(&self) -> Result<Option<Users>, UsersError> {
+        if !has_own_users(&self.pod) {
+            return Ok(None);
+        }
+        users::of(&self.tools.folders, self.uid()).map(Some).ok_or(UsersError::Lost)
     }
 
-    fn sandbox_config(&self, attempt: u32) -> PodSandboxConfig {
+    fn sandbox_config(&self, attempt: u32, users: Option<Users>) -> PodSandboxConfig {
         let logs = self.tools.folders.logs(&self.pod).display().to_string();
         let parent = self.tools.cgroups.parent(&self.pod);
-        sandbox::config(&self.pod, attempt, logs, parent, &self.tools.common, self.users())
+        sandbox::config(&self.pod, attempt, logs, parent, &self.tools.common, users)
     }
 
     /// Does something until the pod is to end.
     async fn while_wanted<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
+        self.while_wanted_and(Duration::ZERO, work).await
+    }
+
+    /// And for so long after: some things should not be left half done if they can be finished.
+    async fn while_wanted_and<T>(
+        &self,
+        after: Duration,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Failure> {
         let mut over = self.over.clone();
         let ends = async {
             // Whoever would tell is gone with the pod's life.
             if over.wait_for(|over| *over).await.is_err() {
                 std::future::pending::<()>().await;
             }
+            self.tools.steady.sleep(after).await;
         };
         tokio::select! {
             done = work => Ok(done),
@@ -125,8 +141,8 @@ impl Work {
         }
         let made = match self.while_wanted(class::way(self)).await? {
             // Never given up half way: a runtime that is left alone with it may forget what it has started.
-            Ok(handler) => {
-                let config = self.sandbox_config(attempt);
+            Ok(Way { handler, users }) => {
+                let config = self.sandbox_config(attempt, users);
                 self.tools.runtime.run_sandbox(config, &handler).await.map_err(|error| error.to_string())
             }
             Err(error) => Err(error.to_string()),
@@ -218,13 +234,18 @@ impl Work {
         let volumes = self.volumes.ensure(pod).await.map_err(|error| wrong(&error))?;
         let lookup = WithVolumes { sources: &sources, volumes: &volumes };
         let environment = env::environment(pod, container, &place, &lookup).map_err(|error| wrong(&error))?;
-        let made = mounts::Made { volumes: &volumes, images: &images };
-        let mounts = mounts::of(self, container, attempt, made, &environment, &place)
-            .map_err(|error| wrong(&error))?;
+        let (work, own) = (self.clone(), container.clone());
+        let mounting = tokio::task::spawn_blocking(move || {
+            let made = mounts::Made { volumes: &volumes, images: &images };
+            mounts::of(&work, &own, attempt, made, &environment, &place).map(|mounts| (mounts, environment))
+        });
+        // A part of a volume is looked for in it, and the machine that has it may be gone.
+        let mounts = self.while_wanted_and(MOUNTING, mounting).await?.map_err(|error| wrong(&error))?;
+        let (mounts, environment) = mounts.map_err(|error| wrong(&error))?;
         let target = self.target(container.name.as_str()).await;
         let machine = tools.machine.clone();
         let cpus = tools.cpus.of(self.uid(), &container.name);
-        let users = self.users();
+        let users = self.users().map_err(|error| wrong(&error))?;
         let found = Found {
             image: image.id,
             user: image.user,
@@ -237,7 +258,7 @@ impl Work {
             users,
         };
         let config = container::config(pod, container, found).map_err(|error| wrong(&error))?;
-        let sandbox = self.sandbox_config(into.attempt);
+        let sandbox = self.sandbox_config(into.attempt, users);
         let guarded = async {
             if let Some(guard) = &tools.guard {
                 guard.admit(pod, &into.ips).await;

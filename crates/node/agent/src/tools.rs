@@ -20,7 +20,9 @@ use crate::collect::Collector;
 use crate::cpus::Cpus;
 use crate::folders::Folders;
 use crate::guard::Guard;
+use crate::memory::Memory;
 use crate::mirrors::Mirrors;
+use crate::plan::Situation;
 use crate::probes::Tally;
 use crate::pulled::Pulled;
 use crate::pulls::Pulls;
@@ -29,12 +31,16 @@ use crate::spec::env::Place;
 use crate::spec::resources::Machine;
 use crate::spec::sandbox::Common;
 use crate::users::Ranges;
+use crate::view::View;
 use crate::voice::Voice;
 use crate::volumes::Watches;
 
 pub(crate) struct Tools {
     pub(crate) client: Client,
+    /// What people see; it may be set, forward or back.
     pub(crate) clock: Clock,
+    /// Only counts: for everything that is waited for.
+    pub(crate) steady: Clock,
     pub(crate) world: World,
     pub(crate) runtime: Runtime,
     pub(crate) mounts: Mounts,
@@ -81,8 +87,14 @@ impl Tools {
         self.allocatable.get("memory").map_or(0, Quantity::value)
     }
 
+    /// What is written down for people has this time.
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// A pod as it is at this moment.
+    pub(crate) fn situation<'a>(&self, pod: &'a Pod, view: &'a View, memory: &'a Memory) -> Situation<'a> {
+        Situation { pod, view, memory, now: self.clock.now(), steady: self.steady.now() }
     }
 
     /// Something that people should read about a pod.

@@ -2,6 +2,7 @@
 //! `summary`, `resource` and `containers`, all pure.
 
 mod containers;
+mod far;
 mod figures;
 mod meter;
 mod probes;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use kedge_runtime::wire::{IdMapping, NamespaceMode, RuntimeHandler, UserNamespace};
 use parking_lot::Mutex;
@@ -26,6 +26,8 @@ pub(crate) enum UsersError {
     Taken,
     #[error("create user namespace: cannot keep {}: {source}", path.display())]
     Record { path: PathBuf, source: io::Error },
+    #[error("create user namespace: nobody knows any more which of the node's users are the pod's")]
+    Lost,
 }
 
 /// The users of one pod: its first one is this one of the node's.
@@ -74,10 +76,19 @@ impl Ranges {
         let free = (1..RANGES).map(|number| number * LENGTH).find(|first| !taken.contains(first));
         let first = free.ok_or(UsersError::Taken)?;
         let path = folders.pod(uid).join(FILE);
-        let kept = fs::create_dir_all(folders.pod(uid)).and_then(|()| fs::write(&path, first.to_string()));
-        kept.map_err(|source| UsersError::Record { path, source })?;
+        keep(&path, first).map_err(|source| UsersError::Record { path, source })?;
         Ok(Users { first })
     }
+}
+
+/// Whole or not at all: half a number would be others' users.
+fn keep(path: &Path, first: u32) -> io::Result<()> {
+    let new = path.with_extension("new");
+    if let Some(above) = path.parent() {
+        fs::create_dir_all(above)?;
+    }
+    fs::write(&new, first.to_string())?;
+    fs::rename(&new, path)
 }
 
 /// The range that a pod has.

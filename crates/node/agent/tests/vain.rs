@@ -15,9 +15,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
-use kedge_testkit::admin;
-use kube::api::{Patch, PatchParams, PostParams};
+use k8s_openapi::api::core::v1::Pod;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use scene::{Scene, is_ready, phase, restarts, shell};
 use serde_json::{Value, json};
@@ -93,27 +91,12 @@ async fn a_full_disk_hurts_only_those_who_need_it() {
     scene.end().await;
 }
 
-/// A claim with a volume that a server has which nobody reaches.
-async fn claim_on_a_server(scene: &Scene) {
-    let claim = json!({"metadata": {"name": "far"}, "spec": {"accessModes": ["ReadWriteMany"], "volumeName": "far",
-        "storageClassName": "", "resources": {"requests": {"storage": "1Gi"}}}});
-    scene.put::<PersistentVolumeClaim>(claim).await;
-    let claims = scene.of::<PersistentVolumeClaim>();
-    let bound = json!({"status": {"phase": "Bound"}});
-    claims.patch_status("far", &PatchParams::default(), &Patch::Merge(&bound)).await.unwrap();
-    let uid = claims.get("far").await.unwrap().metadata.uid;
-    let volume = json!({"metadata": {"name": "far"}, "spec": {"accessModes": ["ReadWriteMany"], "storageClassName": "",
-        "capacity": {"storage": "1Gi"}, "claimRef": {"namespace": "default", "name": "far", "uid": uid},
-        "mountOptions": ["soft", "nfsvers=4.1"], "nfs": {"server": "127.0.0.1", "path": "/none", "readOnly": true}}});
-    let persistent = kube::Api::<PersistentVolume>::all(scene.api.client(admin("somebody")));
-    persistent.create(&PostParams::default(), &serde_json::from_value(volume).unwrap()).await.unwrap();
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_this_machine_cannot_do_is_named() {
     let scene = Scene::new().await;
     scene.make("there", one(shell("c", IDLE))).await;
-    claim_on_a_server(&scene).await;
+    let server = json!({"server": "127.0.0.1", "path": "/none", "readOnly": true});
+    scene.claim("far", &json!({"mountOptions": ["soft", "nfsvers=4.1"], "nfs": server})).await;
     let mut far = one(shell("c", IDLE));
     far["containers"][0]["volumeMounts"] = json!([{"name": "v", "mountPath": "/v"}]);
     far["volumes"] = json!([{"name": "v", "persistentVolumeClaim": {"claimName": "far"}}]);

@@ -95,10 +95,10 @@ impl Store {
         sent: &mut (impl FnMut(u64) + Send),
     ) -> Result<Vec<String>, ImportError> {
         for (digest, blob) in &image.blobs {
-            if !self.has(digest).await? {
-                self.write(digest, blob, source, HashMap::new()).await?;
+            match self.has(digest).await? {
+                true => sent(blob.size()),
+                false => self.write(digest, blob, source, HashMap::new(), sent).await?,
             }
-            sent(blob.size());
         }
         // What a manifest's labels name lives as long as the manifest does.
         let mut labels =
@@ -107,10 +107,11 @@ impl Store {
             labels.insert(format!("containerd.io/gc.ref.content.l.{number}"), layer.to_string());
         }
         let digest = image.digest();
-        if !self.has(&digest).await? {
-            self.write(&digest, &Blob::Memory(image.manifest.clone()), None, labels).await?;
+        let manifest = Blob::Memory(image.manifest.clone());
+        match self.has(&digest).await? {
+            true => sent(manifest.size()),
+            false => self.write(&digest, &manifest, None, labels, sent).await?,
         }
-        sent(image.manifest.len() as u64);
         let mut names = Vec::new();
         for name in &image.names {
             let name = whole_name(name);
@@ -158,7 +159,9 @@ impl Store {
         blob: &Blob,
         source: Option<&File>,
         labels: HashMap<String, String>,
+        sent: &mut (impl FnMut(u64) + Send),
     ) -> Result<(), ImportError> {
+        let mut told = 0;
         let total = blob.size();
         let base = WriteQuestion {
             reference: format!("kedge-{digest}"),
@@ -203,20 +206,26 @@ impl Store {
         let path = "/containerd.services.content.v1.Content/Write";
         let outcome = async {
             let mut answers = self.caller.talk::<_, WriteAnswer>(path, questions).await?;
-            while Caller::next("Write", &mut answers).await?.is_some() {}
+            // Each answer says how much has arrived.
+            while let Some(answer) = Caller::next("Write", &mut answers).await? {
+                let arrived = u64::try_from(answer.offset).unwrap_or_default().min(total);
+                sent(arrived.saturating_sub(told));
+                told = told.max(arrived);
+            }
             Ok::<(), CallError>(())
         };
         let outcome = outcome.await;
         let unread = failed.lock().take();
         match (unread, outcome) {
-            (Some(error), _) => Err(ImportError::Read(error)),
-            (None, Ok(())) => Ok(()),
-            (None, Err(error)) if error.is_there_already() => Ok(()),
+            (Some(error), _) => return Err(ImportError::Read(error)),
             (None, Err(CallError::Refused { code: kedge_grpc::Code::FailedPrecondition, .. })) => {
-                Err(ImportError::Forged { digest: digest.clone() })
+                return Err(ImportError::Forged { digest: digest.clone() });
             }
-            (None, Err(error)) => Err(error.into()),
+            (None, Err(error)) if !error.is_there_already() => return Err(error.into()),
+            (None, _) => {}
         }
+        sent(total.saturating_sub(told));
+        Ok(())
     }
 
     async fn name(&self, name: &str, image: &Image, digest: &Digest) -> Result<(), ImportError> {

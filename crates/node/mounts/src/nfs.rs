@@ -1,7 +1,8 @@
 //! Folders of another machine. The kernel wants more than a name of it, so the machine's own `mount` is asked to do it, by way of the
 //! helper that knows NFS where there is one. A server that does not answer holds up nobody but the pod that wants it.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, Read, Seek};
 use std::net::ToSocketAddrs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -9,20 +10,24 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::mounts::MountError;
 use crate::volume::Nfs;
 
-/// How often is looked whether it is done, and how often at most: a server that doesn't answer is not waited for for ever.
+/// How often is looked whether it is done, and for how long: a server that doesn't answer is not waited for for ever.
 const LOOK: Duration = Duration::from_millis(20);
-const LOOKS: usize = 1500;
+const LIMIT: Duration = Duration::from_secs(30);
+/// So long whoever was ended may take to go.
+const BURIAL: Duration = Duration::from_secs(1);
+/// So much of what it says is told on.
+const WORDS: u64 = 4096;
 /// Where `mount` looks for what knows a file system.
 const PLACES: [&str; 4] = ["/sbin", "/usr/sbin", "/bin", "/usr/bin"];
 const HELPER: &str = "mount.nfs";
+const NO_HELPER: &str = " (there is no mount.nfs on this machine, Debian's package nfs-common)";
 const PORT: u16 = 2049;
-/// What `mount` says of a kernel that does not know a file system.
-const UNKNOWN: &str = "unknown filesystem type";
 
 /// `given_up` turns true when nobody wants the folder any more.
 pub(crate) fn mount(nfs: &Nfs, target: &Path, given_up: &AtomicBool) -> Result<(), MountError> {
@@ -34,53 +39,81 @@ pub(crate) fn mount(nfs: &Nfs, target: &Path, given_up: &AtomicBool) -> Result<(
     };
     let mut command = Command::new("mount");
     command.args(&arguments);
-    run(command, given_up).map_err(|output| {
-        let hint = match !has_helper && output.contains(UNKNOWN) {
-            true => format!(" (there is no {HELPER} on this machine, Debian's package nfs-common)"),
-            false => String::new(),
-        };
+    run(command, given_up, LIMIT).map_err(|output| {
+        let hint = if has_helper { "" } else { NO_HELPER };
         MountError::Command { arguments: arguments.join(" "), output: format!("{output}{hint}") }
     })
 }
 
 /// Runs it to its end, or says why there was none.
-fn run(mut command: Command, given_up: &AtomicBool) -> Result<(), String> {
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+fn run(mut command: Command, given_up: &AtomicBool, limit: Duration) -> Result<(), String> {
+    // Not a pipe: a helper may leave a process behind that holds its end for ever, as it does with locks of NFS.
+    let mut errors = words().map_err(|error| error.to_string())?;
+    let kept = errors.try_clone().map_err(|error| error.to_string())?;
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(kept);
     // A group of its own: who is ended takes his helpers along.
     let mut child = command.process_group(0).spawn().map_err(|error| error.to_string())?;
-    let ended = match wait(&mut child, given_up) {
+    let not_wanted = || given_up.load(Ordering::Relaxed);
+    let ended = match wait(&mut child, limit, not_wanted) {
         Ok(Some(ended)) => ended,
         Ok(None) => {
-            if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-                let _killed = kill_process_group(group, Signal::KILL);
-            }
-            let _ended = child.wait();
-            return Err("the server does not answer".to_owned());
+            end(child);
+            return Err(match not_wanted() {
+                true => "nobody wants it any more".to_owned(),
+                false => format!("the server does not answer within {limit:?}{}", said(&mut errors)),
+            });
         }
         Err(error) => return Err(error.to_string()),
     };
-    if ended.success() {
-        return Ok(());
+    if ended.success() { Ok(()) } else { Err(format!("{ended}{}", said(&mut errors))) }
+}
+
+/// A place for what it says.
+fn words() -> io::Result<File> {
+    Ok(memfd_create("mount", MemfdFlags::CLOEXEC)?.into())
+}
+
+/// What it said, behind what is said of it.
+fn said(errors: &mut File) -> String {
+    let mut told = Vec::new();
+    let read = errors.rewind().and_then(|()| errors.take(WORDS).read_to_end(&mut told));
+    let told = String::from_utf8_lossy(&told);
+    match told.trim() {
+        "" => String::new(),
+        told if read.is_ok() => format!(": {told}"),
+        _ => String::new(),
     }
-    let mut told = String::new();
-    if let Some(errors) = &mut child.stderr {
-        let _read = errors.read_to_string(&mut told);
+}
+
+/// With all that it has started.
+fn end(mut child: Child) {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _killed = kill_process_group(group, Signal::KILL);
     }
-    Err(format!("{ended}: {}", told.trim()))
+    if matches!(wait(&mut child, BURIAL, || false), Ok(None)) {
+        // The kernel holds it until the server answers; whoever buries it then holds up nobody.
+        let burial = std::thread::Builder::new().name("mount".to_owned());
+        let _buried = burial.spawn(move || child.wait());
+    }
 }
 
 /// None if it takes too long, or if nobody wants it any more.
-fn wait(child: &mut Child, given_up: &AtomicBool) -> std::io::Result<Option<ExitStatus>> {
-    for _ in 0..LOOKS {
+fn wait(
+    child: &mut Child,
+    limit: Duration,
+    not_wanted: impl Fn() -> bool,
+) -> io::Result<Option<ExitStatus>> {
+    let mut left = limit;
+    loop {
         if let Some(ended) = child.try_wait()? {
             return Ok(Some(ended));
         }
-        if given_up.load(Ordering::Relaxed) {
-            break;
+        if left.is_zero() || not_wanted() {
+            return Ok(None);
         }
         std::thread::sleep(LOOK);
+        left = left.saturating_sub(LOOK);
     }
-    Ok(None)
 }
 
 fn source(nfs: &Nfs) -> String {
@@ -188,8 +221,25 @@ mod tests {
     fn what_fails_says_why() {
         let mut command = Command::new("sh");
         command.args(["-c", "echo no such server >&2; exit 32"]);
-        let told = run(command, &AtomicBool::new(false)).unwrap_err();
+        let told = run(command, &AtomicBool::new(false), LIMIT).unwrap_err();
         assert_eq!(told, "exit status: 32: no such server");
+        // What it leaves behind has its words, too, and is not waited for.
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 30 & echo busy >&2; kill -9 $$"]);
+        let begun = Instant::now();
+        let told = run(command, &AtomicBool::new(false), LIMIT).unwrap_err();
+        assert_eq!(told, "signal: 9 (SIGKILL): busy");
+        assert!(begun.elapsed() < Duration::from_secs(30));
+    }
+
+    #[test]
+    fn a_server_that_does_not_answer_is_not_waited_for_for_ever() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo trying >&2; sleep 600"]);
+        let begun = Instant::now();
+        let told = run(command, &AtomicBool::new(false), Duration::from_secs(2)).unwrap_err();
+        assert_eq!(told, "the server does not answer within 2s: trying");
+        assert!(begun.elapsed() < Duration::from_secs(30));
     }
 
     #[test]
@@ -201,7 +251,7 @@ mod tests {
         let given_up = AtomicBool::new(false);
         let begun = Instant::now();
         let helper = std::thread::scope(|scope| {
-            let ended = scope.spawn(|| run(command, &given_up));
+            let ended = scope.spawn(|| run(command, &given_up, LIMIT));
             while !file.exists() && begun.elapsed() < Duration::from_secs(20) {
                 std::thread::sleep(LOOK);
             }

@@ -4,18 +4,18 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
-use kedge_grpc::Caller;
+use kedge_grpc::{CallError, Caller, Code};
 
 use crate::error::RuntimeError;
 use crate::wire::{
-    AuthConfig, Container, ContainerConfig, ContainerFilter, ContainerId, ContainerStats,
+    AuthConfig, CgroupDriver, Container, ContainerConfig, ContainerFilter, ContainerId, ContainerStats,
     ContainerStatsFilter, ContainerStatus, ContainerStatusRequest, ContainerStatusResponse,
     CreateContainerRequest, Done, ExecSyncRequest, ExecSyncResponse, FilesystemUsage, Image,
     ImageFsInfoResponse, ImageSpec, ImageStatusRequest, ImageStatusResponse, LinuxContainerResources,
     ListContainerStatsRequest, ListContainerStatsResponse, ListContainersRequest, ListContainersResponse,
     ListImagesRequest, ListImagesResponse, ListPodSandboxRequest, ListPodSandboxResponse, PodSandbox,
     PodSandboxConfig, PodSandboxFilter, PodSandboxStatus, PodSandboxStatusRequest, PodSandboxStatusResponse,
-    PullImageRequest, PullImageResponse, RemoveImageRequest, RunPodSandboxRequest, SandboxId, StatusRequest,
+    PullImageRequest, PullImageResponse, RemoveImageRequest, RunPodSandboxRequest, RuntimeConfigResponse, SandboxId, StatusRequest,
     StatusResponse, StopContainerRequest, UpdateContainerResourcesRequest, VersionRequest, VersionResponse,
 };
 
@@ -59,6 +59,17 @@ impl Runtime {
             .ask("/runtime.v1.RuntimeService/Status", StatusRequest { verbose: false }, STATUS)
             .await
             .map_err(RuntimeError::from)
+    }
+
+    /// Who makes the cgroups of containers, if the runtime is one that says so.
+    pub async fn cgroup_driver(&self) -> Result<Option<CgroupDriver>, RuntimeError> {
+        let path = "/runtime.v1.RuntimeService/RuntimeConfig";
+        match self.caller.ask::<_, RuntimeConfigResponse>(path, Done {}, QUICK).await {
+            Ok(told) => Ok(told.linux.map(|linux| linux.cgroup_driver())),
+            // Older ones were never asked that.
+            Err(CallError::Refused { code: Code::Unimplemented, .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     pub async fn run_sandbox(

@@ -54,7 +54,7 @@ impl Keeper {
 
     /// One look. True if somebody had to go, so that it is worth looking again at once.
     async fn turn(&self, history: &mut History) -> bool {
-        let now = self.tools.now();
+        let now = self.tools.steady.now();
         let node = self.meter.node(now);
         let seen = observations(&node);
         let (shortage, new) = self.eviction.judge(&seen, history, now);
@@ -142,7 +142,7 @@ impl Keeper {
     }
 
     async fn until_gone(&self, pods: &[Seen]) {
-        let end = self.tools.now().saturating_add(CLEANING).unwrap_or(jiff::Timestamp::MAX);
+        let end = self.tools.steady.now().saturating_add(CLEANING).unwrap_or(jiff::Timestamp::MAX);
         let is_there = || {
             let all = self.tools.roster.all();
             pods.iter().any(|gone| {
@@ -151,7 +151,7 @@ impl Keeper {
                 })
             })
         };
-        while is_there() && self.tools.now() < end {
+        while is_there() && self.tools.steady.now() < end {
             self.tools.clock.sleep(ASK).await;
         }
     }
@@ -166,7 +166,7 @@ impl Keeper {
     }
 
     fn is_short(&self, threshold: &Threshold) -> bool {
-        let seen = observations(&self.meter.node(self.tools.now()));
+        let seen = observations(&self.meter.node(self.tools.steady.now()));
         seen.get(&threshold.signal).is_some_and(|observed| threshold.is_passed(observed))
     }
 

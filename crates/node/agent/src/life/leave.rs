@@ -47,7 +47,7 @@ impl Life {
                     tracing::debug!(pod = %name(pod), %error, "cannot remove what is left of a pod")
                 }
             }
-            self.tools.clock.until(later(self.tools.now(), PAUSE)).await;
+            self.tools.steady.until(later(self.tools.steady.now(), PAUSE)).await;
         }
         true
     }

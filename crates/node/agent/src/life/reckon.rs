@@ -9,7 +9,7 @@ use super::{Failure, Life, later, name};
 use crate::admission::{Ground, judge};
 use crate::admit::Weight;
 use crate::memory::{Pause, Trouble, Verdict};
-use crate::plan::{Situation, containers, is_late, is_over, restarts};
+use crate::plan::{containers, is_late, is_over, restarts};
 use crate::resize;
 use crate::statics::is_static;
 use crate::tools::part;
@@ -23,17 +23,18 @@ const ROOM: SignedDuration = SignedDuration::from_secs(5);
 impl Life {
     /// Reckons with everything that is new. Answers when something will be that nobody tells of.
     pub(super) fn reckon(&mut self, view: &View) -> Option<Timestamp> {
-        let now = self.tools.now();
+        let now = self.tools.steady.now();
         let uid = self.pod.metadata.uid.clone().unwrap_or_default();
         if let Some(verdict) = self.registry.verdict(&uid) {
             self.memory.verdict.get_or_insert(verdict);
         }
         self.admit(&uid, view);
-        self.ends(view, now);
-        self.deadline(view, now);
-        self.note_leaving(view, now);
+        self.ends(view);
+        self.deadline(view);
+        self.note_leaving(view);
         let again = [self.resize(&uid, view, now), self.show(now)];
-        let situation = Situation { pod: &self.pod, view, memory: &self.memory.clone(), now };
+        let before = self.memory.clone();
+        let situation = self.tools.situation(&self.pod, view, &before);
         self.courses.align(situation, &mut self.memory);
         again.into_iter().flatten().min()
     }
@@ -87,7 +88,7 @@ impl Life {
     }
 
     /// Each end of a container makes the next start later.
-    fn ends(&mut self, view: &View, now: Timestamp) {
+    fn ends(&mut self, view: &View) {
         let mut news = Vec::new();
         let Some(spec) = self.pod.spec.as_ref() else { return };
         for made in view.containers.iter().rev() {
@@ -95,17 +96,20 @@ impl Life {
             if !self.reckoned.insert(made.id.clone()) {
                 continue;
             }
-            let ended = exit.at.unwrap_or(now);
+            let situation = self.tools.situation(&self.pod, view, &self.memory);
+            let ended = exit.at.unwrap_or(situation.now);
             let ran = made.started_at.map_or(SignedDuration::ZERO, |started| ended.duration_since(started));
             let before = self.memory.pauses.get(&made.name).copied();
-            self.memory.pauses.insert(made.name.clone(), Pause::after(before, ran, ended));
+            let pause = Pause::after(before, ran, situation.past(ended));
+            self.memory.pauses.insert(made.name.clone(), pause);
             let listed = containers(spec).find(|container| container.name == made.name);
             if listed.is_some_and(|container| restarts(spec, container, exit.code)) {
                 news.push(made.name.clone());
             }
         }
         self.reckoned.retain(|id| view.containers.iter().any(|made| made.id == *id));
-        let over = is_over(Situation { pod: &self.pod, view, memory: &self.memory, now });
+        let situation = self.tools.situation(&self.pod, view, &self.memory);
+        let (over, now) = (is_over(situation), situation.steady);
         for container in news.iter().filter(|_| !over) {
             if self.memory.pauses.get(container).is_some_and(|pause| pause.until > now) {
                 let uid = self.pod.metadata.uid.as_deref().unwrap_or_default();
@@ -122,8 +126,8 @@ impl Life {
         }
     }
 
-    fn deadline(&mut self, view: &View, now: Timestamp) {
-        let situation = Situation { pod: &self.pod, view, memory: &self.memory, now };
+    fn deadline(&mut self, view: &View) {
+        let situation = self.tools.situation(&self.pod, view, &self.memory);
         let late = self.pod.spec.as_ref().is_some_and(|spec| is_late(situation, spec));
         if late && !is_terminal(&self.pod) && self.memory.verdict.is_none() {
             let message = "Pod was active on the node longer than the specified deadline";
@@ -219,7 +223,7 @@ impl Life {
 
     /// A running container was told of other amounts, or the pod as a whole was, or could not be.
     pub(super) fn resized(&mut self, id: Option<String>, to: ResourceRequirements, failure: Option<Failure>) {
-        let now = self.tools.now();
+        let now = self.tools.steady.now();
         match failure {
             None => {
                 match id {

@@ -117,7 +117,7 @@ impl Reports {
 
     /// Writes what is wanted, if nothing is being written and it is time.
     pub(super) fn begin(&mut self) {
-        let now = self.tools.now();
+        let now = self.tools.steady.now();
         let Some(wanted) = self.wanted.clone() else { return };
         if !self.writing.is_empty() || self.again_at.is_some_and(|again| again > now) {
             return;
@@ -138,7 +138,7 @@ impl Reports {
     pub(super) async fn written(&mut self) {
         match self.writing.join_next().await {
             Some(Ok(Some(written))) => self.took(written),
-            Some(_) => self.again_at = Some(later(self.tools.now(), PAUSE)),
+            Some(_) => self.again_at = Some(later(self.tools.steady.now(), PAUSE)),
             None => std::future::pending().await,
         }
     }

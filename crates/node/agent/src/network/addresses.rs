@@ -37,11 +37,14 @@ pub(super) async fn keep(tools: &Tools, lookout: Option<&Lookout>) {
         let now: Vec<String> = look().iter().map(ToString::to_string).collect();
         // A machine that is cut off has no way out for a while; it is still where it was.
         if now.len() >= known.len() && now != known {
-            tracing::info!(
-                "this node is reached at {} now, no longer at {}",
-                now.join(", "),
-                known.join(", ")
-            );
+            match known.is_empty() {
+                true => tracing::info!("this node is reached at {} now", now.join(", ")),
+                false => tracing::info!(
+                    "this node is reached at {} now, no longer at {}",
+                    now.join(", "),
+                    known.join(", ")
+                ),
+            }
             tools.board.write(|notes| notes.addresses = Some(now.clone()));
             known = now;
         }

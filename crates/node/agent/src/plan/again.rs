@@ -21,7 +21,7 @@ pub(crate) fn all_again<'a>(situation: Situation<'a>, spec: &'a PodSpec) -> Opti
 }
 
 pub(super) fn plan(situation: Situation<'_>, spec: &PodSpec, plan: &mut Plan) {
-    let Situation { view, memory, now, .. } = situation;
+    let Situation { view, memory, steady: now, .. } = situation;
     let Some(source) = all_again(situation, spec) else { return };
     if let Some(pause) = memory.pauses.get(&source.name).filter(|pause| pause.until > now) {
         return plan.wait(pause.until);

@@ -91,7 +91,7 @@ fn end(situation: Situation<'_>, made: &Made) -> Option<Step> {
     match situation.memory.busy.get(&made.name) {
         None => {}
         Some(Doing::Ending { until }) => {
-            let sooner = situation.now.saturating_add(grace.saturating_add(MARGIN)).ok()?;
+            let sooner = situation.steady.saturating_add(grace.saturating_add(MARGIN)).ok()?;
             if sooner >= *until {
                 return None;
             }
@@ -103,7 +103,7 @@ fn end(situation: Situation<'_>, made: &Made) -> Option<Step> {
 
 /// How long a container may take to end. All that end with the pod share its grace.
 pub(super) fn grace(situation: Situation<'_>, name: &str, why: &Why) -> SignedDuration {
-    let Situation { pod, memory, now, .. } = situation;
+    let Situation { pod, memory, steady: now, .. } = situation;
     let (meta, spec) = (&pod.metadata, pod.spec.as_ref());
     let seconds = SignedDuration::from_secs;
     let asked = seconds(spec.and_then(|spec| spec.termination_grace_period_seconds).unwrap_or(USUAL_GRACE));

@@ -18,7 +18,7 @@ pub(super) fn keep(
     made: &Made,
     plan: &mut Plan,
 ) {
-    let Situation { memory, now, .. } = situation;
+    let Situation { memory, steady: now, .. } = situation;
     if !is_free(memory, &container.name) {
         return;
     }
@@ -57,7 +57,7 @@ fn comes_back(spec: &PodSpec, container: &Container) -> bool {
 }
 
 fn resize(situation: Situation<'_>, container: &Container, made: &Made, plan: &mut Plan) {
-    let Situation { memory, now, .. } = situation;
+    let Situation { memory, steady: now, .. } = situation;
     match change(memory, container, made) {
         Change::None => {}
         Change::Restart => plan.steps.push(kill(situation, made, Why::Resized)),
@@ -70,7 +70,7 @@ fn resize(situation: Situation<'_>, container: &Container, made: &Made, plan: &m
 
 /// The pod as a whole is given what it was granted.
 pub(super) fn resize_all(situation: Situation<'_>, plan: &mut Plan) {
-    let Situation { memory, now, .. } = situation;
+    let Situation { memory, steady: now, .. } = situation;
     let Some(to) = change_of_all(memory).filter(|_| is_free(memory, "")) else { return };
     match &memory.unapplied {
         Some(trouble) if trouble.again_at > now => plan.wait(trouble.again_at),
@@ -80,7 +80,7 @@ pub(super) fn resize_all(situation: Situation<'_>, plan: &mut Plan) {
 
 /// Starts a container, unless it is being done or has just failed.
 pub(super) fn start(situation: Situation<'_>, container: &Container, plan: &mut Plan) {
-    let Situation { memory, now, .. } = situation;
+    let Situation { memory, steady: now, .. } = situation;
     if !is_free(memory, &container.name) {
         return;
     }

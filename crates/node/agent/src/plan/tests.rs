@@ -66,7 +66,7 @@ fn told(plan: &Plan) -> String {
 }
 
 fn planned(pod: &Pod, view: &View, memory: &Memory) -> String {
-    told(&plan(Situation { pod, view, memory, now: noon() }))
+    told(&plan(Situation { pod, view, memory, now: noon(), steady: noon() }))
 }
 
 #[test]
@@ -182,6 +182,45 @@ fn a_pod_ends_in_order() {
         ("it never began", View::default(), Memory::default(), "clear"),
     ] {
         assert_eq!(planned(&leaving, &view, &memory), steps, "{case}");
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_holds_nobody_up() {
+    let always = pod(json!({"containers": [{"name": "a"}]}));
+    let late = pod(json!({"activeDeadlineSeconds": 10, "containers": [{"name": "a"}]}));
+    let runs = view(true, &[("a", 0, State::Running)]);
+    let ended = view(true, &[("a", 0, exited(1))]);
+    let pause = Pause { length: SignedDuration::from_secs(20), until: after(20) };
+    let paused = Memory { pauses: [("a".to_owned(), pause)].into(), ..Memory::default() };
+    let hour = 3600;
+    for (case, pod, view, memory, now, steady, planned) in [
+        ("an hour ahead", &always, &ended, paused.clone(), hour, 5, "@20"),
+        ("an hour ahead, and waited for", &always, &ended, paused.clone(), hour, 20, "+a1"),
+        ("an hour behind", &always, &ended, paused.clone(), -hour, 5, "@20"),
+        ("an hour behind, and waited for", &always, &ended, paused, -hour, 20, "+a1"),
+        (
+            "what is written down is waited for by counting",
+            &late,
+            &runs,
+            Memory { begun: Some(after(hour)), ..Memory::default() },
+            hour + 3,
+            3,
+            "@10",
+        ),
+    ] {
+        let situation = Situation { pod, view, memory: &memory, now: after(now), steady: after(steady) };
+        assert_eq!(told(&plan(situation)), planned, "{case}");
+    }
+    for (case, written, now, steady, past) in [
+        ("nobody set it", 5, 10, 10, 5),
+        ("set forward", 5, hour + 10, 10, 5 - hour),
+        ("set back: it was just now at the latest", 5, 10 - hour, 10, 10),
+    ] {
+        let memory = Memory::default();
+        let situation =
+            Situation { pod: &always, view: &runs, memory: &memory, now: after(now), steady: after(steady) };
+        assert_eq!(situation.past(after(written)), after(past), "{case}");
     }
 }
 

@@ -68,7 +68,7 @@ struct Thresholds {
 impl Courses {
     /// Has a course for each probe of what runs, and none for what doesn't.
     pub(crate) fn align(&mut self, situation: Situation<'_>, memory: &mut Memory) {
-        let Situation { pod, view, now, .. } = situation;
+        let Situation { pod, view, steady: now, .. } = situation;
         let Some(spec) = &pod.spec else { return };
         let leaving = pod.metadata.deletion_timestamp.is_some();
         let sidecars = spec.init_containers.iter().flatten().filter(|container| is_sidecar(container));
@@ -90,9 +90,8 @@ impl Courses {
                 }
                 let key = Key { id: made.id.clone(), kind };
                 wanted.insert(key.clone());
-                self.all
-                    .entry(key)
-                    .or_insert_with(|| Course::new(container, probe, kind, made.started_at, now));
+                let started = made.started_at.map(|written| situation.past(written));
+                self.all.entry(key).or_insert_with(|| Course::new(container, probe, kind, started, now));
             }
         }
         self.all.retain(|key, _| wanted.contains(key));

@@ -167,7 +167,7 @@ fn state(
         State::Exited(exit) => {
             let again =
                 part != Part::Debugging && !is_over(situation) && restarts(spec, container, exit.code);
-            let pause = memory.pauses.get(&container.name).filter(|pause| pause.until > situation.now);
+            let pause = memory.pauses.get(&container.name).filter(|pause| pause.until > situation.steady);
             match (again, trouble, pause) {
                 (true, Some(trouble), _) => trouble,
                 (true, None, Some(pause)) => {

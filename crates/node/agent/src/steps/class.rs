@@ -6,7 +6,7 @@ use kedge_runtime::RuntimeError;
 
 use super::Work;
 use crate::spec::security::has_own_users;
-use crate::users::{self, UsersError};
+use crate::users::{self, Users, UsersError};
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ClassError {
@@ -20,18 +20,25 @@ pub(super) enum ClassError {
     Silent(#[from] RuntimeError),
 }
 
-/// The way that the pod is run, with users set aside for it if it wants its own. A pod never gets the node's in their place.
-pub(super) async fn way(work: &Work) -> Result<String, ClassError> {
-    let handler = handler(work).await?;
-    if has_own_users(&work.pod) {
-        let handlers = work.tools.runtime.status().await?.runtime_handlers;
-        users::supported(&handlers, &handler)?;
-        work.tools.ranges.give(&work.tools.folders, work.uid())?;
-    }
-    Ok(handler)
+/// How a pod is run.
+pub(super) struct Way {
+    /// The runtime's own choice is the empty one.
+    pub(super) handler: String,
+    /// Set aside for it if it wants its own. It never gets the node's in their place.
+    pub(super) users: Option<Users>,
 }
 
-/// The runtime's own choice is the empty one.
+pub(super) async fn way(work: &Work) -> Result<Way, ClassError> {
+    let handler = handler(work).await?;
+    if !has_own_users(&work.pod) {
+        return Ok(Way { handler, users: None });
+    }
+    let handlers = work.tools.runtime.status().await?.runtime_handlers;
+    users::supported(&handlers, &handler)?;
+    let users = work.tools.ranges.give(&work.tools.folders, work.uid())?;
+    Ok(Way { handler, users: Some(users) })
+}
+
 async fn handler(work: &Work) -> Result<String, ClassError> {
     let class = work.pod.spec.as_ref().and_then(|spec| spec.runtime_class_name.as_deref());
     let Some(name) = class.filter(|name| !name.is_empty()) else { return Ok(String::new()) };

@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kedge_usage::{Disk, MemoryUse, Rates, Stored, disk, interfaces, memory, stored};
 use parking_lot::Mutex;
 
+use super::far::Far;
 use super::{ContainerUse, Measured, NodeUse, PodUse, Use, VolumeUse};
 use crate::probes::Tally;
 use crate::roster::Seen;
@@ -19,6 +20,8 @@ use crate::view::Made;
 /// What a folder holds is good for as long, and for as many times as long as it took to find out.
 const GOOD_FOR: SignedDuration = SignedDuration::from_secs(10);
 const PRICE: i32 = 50;
+/// The kind of volume that is on another machine.
+const FAR: &str = "nfs";
 
 pub(crate) struct Meter {
     tools: Arc<Tools>,
@@ -26,6 +29,7 @@ pub(crate) struct Meter {
     images: PathBuf,
     rates: Mutex<Rates>,
     folders: Mutex<HashMap<PathBuf, (Stored, Timestamp)>>,
+    far: Far,
     /// How many pods had to go, by the signal.
     evictions: Mutex<BTreeMap<&'static str, u64>>,
     layers: tokio::sync::Mutex<(HashMap<String, Stored>, Stored, Option<Timestamp>)>,
@@ -46,6 +50,7 @@ impl Meter {
             images,
             rates: Mutex::default(),
             folders: Mutex::default(),
+            far: Far::default(),
             evictions: Mutex::default(),
             layers: Default::default(),
         }
@@ -73,7 +78,7 @@ impl Meter {
 
     /// Notes how far the CPU's counters are, so that whoever asks next learns a rate.
     pub(crate) fn tick(&self) {
-        let now = self.tools.now();
+        let now = self.tools.steady.now();
         let mut known = HashSet::new();
         let mut note = |path: String| {
             if let Some(total) = self.tools.cgroups.cpu(&path) {
@@ -102,10 +107,10 @@ impl Meter {
         let this = self.clone();
         // Files are read that may be many, and a disk that may be slow.
         let measured = tokio::task::spawn_blocking(move || {
-            let at = this.tools.now();
-            let node = NodeUse { images_used, ..this.node(at) };
-            let pods = pods.iter().map(|seen| this.pod(seen, depth, &layers, at)).collect();
-            Measured { at, node, pods }
+            let now = this.tools.steady.now();
+            let node = NodeUse { images_used, ..this.node(now) };
+            let pods = pods.iter().map(|seen| this.pod(seen, depth, &layers, now)).collect();
+            Measured { at: this.tools.now(), node, pods }
         });
         let nothing = |_| Measured { at: self.tools.now(), node: NodeUse::default(), pods: Vec::new() };
         measured.await.unwrap_or_else(nothing)
@@ -114,7 +119,7 @@ impl Meter {
     /// What containers wrote over their images, by id, and what images take. The runtime counts it by itself now and then.
     async fn layers(&self) -> (HashMap<String, Stored>, Stored) {
         let mut known = self.layers.lock().await;
-        let now = self.tools.now();
+        let now = self.tools.steady.now();
         if known.2.is_some_and(|at| now.duration_since(at) < GOOD_FOR) {
             return (known.0.clone(), known.1);
         }
@@ -240,24 +245,29 @@ impl Meter {
         let listed = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
         let mut found = Vec::new();
         for volume in listed {
-            let Some(place) = place(&self.tools.folders.pod(uid).join("volumes"), &volume.name) else {
-                continue;
-            };
+            let folder = self.tools.folders.pod(uid).join("volumes");
+            let Some((disk, stored)) = self.volume(&folder, &volume.name, at) else { continue };
             let is_ephemeral =
                 volume.empty_dir.as_ref().is_some_and(|empty| empty.medium.as_deref() != Some("Memory"))
                     || volume.config_map.is_some()
                     || volume.secret.is_some()
                     || volume.downward_api.is_some()
                     || volume.projected.is_some();
-            let disk = self.disk(&place);
-            found.push(VolumeUse {
-                name: volume.name.clone(),
-                stored: self.stored(&place, at),
-                disk,
-                is_ephemeral,
-            });
+            found.push(VolumeUse { name: volume.name.clone(), stored, disk, is_ephemeral });
         }
         found
+    }
+
+    /// Volumes are in folders by kind. What is on another machine is not counted file by file, and not even looked at from here.
+    fn volume(&self, folder: &Path, name: &str, at: Timestamp) -> Option<(Disk, Stored)> {
+        let mut kinds = std::fs::read_dir(folder).ok()?.flatten().map(|kind| kind.path());
+        let place = kinds.find(|kind| has(kind, name))?.join(name);
+        if place.starts_with(folder.join(FAR)) {
+            let disk = self.far.disk(&place)?;
+            let inodes = disk.inodes.saturating_sub(disk.inodes_free);
+            return Some((disk, Stored { bytes: disk.used, inodes }));
+        }
+        Some((self.disk(&place), self.stored(&place, at)))
     }
 
     fn stored(&self, path: &Path, now: Timestamp) -> Stored {
@@ -267,7 +277,7 @@ impl Meter {
             return known;
         }
         let found = stored(path);
-        let took = self.tools.now().duration_since(now);
+        let took = self.tools.steady.now().duration_since(now);
         let good_for = GOOD_FOR.max(took.saturating_mul(PRICE));
         let until = now.saturating_add(good_for).unwrap_or(Timestamp::MAX);
         let mut folders = self.folders.lock();
@@ -277,8 +287,7 @@ impl Meter {
     }
 }
 
-/// Volumes are in folders by kind.
-fn place(folder: &Path, name: &str) -> Option<PathBuf> {
-    let kinds = std::fs::read_dir(folder).ok()?.flatten();
-    kinds.map(|kind| kind.path().join(name)).find(|place| place.is_dir())
+/// The folder above says so: a folder of another machine may not answer.
+fn has(kind: &Path, name: &str) -> bool {
+    std::fs::read_dir(kind).into_iter().flatten().flatten().any(|entry| entry.file_name() == name)
 }

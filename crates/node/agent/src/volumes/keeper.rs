@@ -74,7 +74,7 @@ impl Keeper {
             let renewed = Box::pin(self.renew(&pod)).await;
             let written = Box::pin(self.write(&pod)).await;
             drop(pod);
-            let again = (!(renewed && written)).then(|| later(self.tools.now(), AGAIN));
+            let again = (!(renewed && written)).then(|| later(self.tools.steady.now(), AGAIN));
             self.wait(again).await;
             self.tools.clock.sleep(BREATH).await;
         }
@@ -83,7 +83,7 @@ impl Keeper {
     async fn wait(&mut self, again: Option<Timestamp>) {
         let tokens = self.gathered.tokens.values().flatten().map(|token| token.renew_at);
         let due = tokens.chain(again).min();
-        let clock = self.tools.clock.clone();
+        let clock = self.tools.steady.clone();
         let due = async move {
             match due {
                 Some(moment) => clock.until(moment).await,
@@ -122,7 +122,7 @@ impl Keeper {
 
     /// Tokens whose time has come. False if one could not be had; the old one is good for a while yet.
     async fn renew(&mut self, pod: &Pod) -> bool {
-        let now = self.tools.now();
+        let now = self.tools.steady.now();
         let mut all = true;
         for wanted in &self.tokens {
             let held = self.gathered.tokens.get(wanted).and_then(|held| held.as_ref().ok());

@@ -23,6 +23,7 @@ pub(super) struct TokenWanted {
 #[derive(Clone)]
 pub(super) struct Token {
     pub(super) text: String,
+    /// On the clock that only counts.
     pub(super) renew_at: Timestamp,
 }
 
@@ -54,16 +55,13 @@ pub(super) async fn ask(tools: &Tools, pod: &Pod, wanted: &TokenWanted) -> Resul
     let made = accounts.create_token_request(account, &PostParams::default(), &request).await?;
     let seconds = made.spec.and_then(|spec| spec.expiration_seconds).or(wanted.seconds).unwrap_or(USUAL);
     let status = made.status.unwrap_or_default();
-    let now = tools.now();
-    let ends = status.expiration_timestamp.map_or(now, |ends| ends.0);
-    Ok(Token { text: status.token.unwrap_or_default(), renew_at: renew_at(ends, seconds) })
+    Ok(Token { text: status.token.unwrap_or_default(), renew_at: renew_at(tools.steady.now(), seconds) })
 }
 
-/// After four fifths of its life.
-fn renew_at(ends: Timestamp, seconds: i64) -> Timestamp {
+/// After four fifths of its life, which has just begun. It is counted: the API's clock may not show what this machine's does.
+fn renew_at(begun: Timestamp, seconds: i64) -> Timestamp {
     let life = SignedDuration::from_secs(seconds);
-    let early = |duration: SignedDuration| ends.saturating_sub(duration).unwrap_or(Timestamp::MIN);
-    early(life / 5).min(early(life).saturating_add(LONGEST).unwrap_or(Timestamp::MAX))
+    begun.saturating_add((life - life / 5).min(LONGEST)).unwrap_or(Timestamp::MAX)
 }
 
 #[cfg(test)]
@@ -74,8 +72,7 @@ mod tests {
     fn a_token_is_renewed_in_time() {
         let noon: Timestamp = "2030-01-01T12:00:00Z".parse().unwrap();
         for (life, renewed) in [(600, 480), (3607, 2885), (86_400, 69_120), (31_536_000, 86_400)] {
-            let ends = noon + SignedDuration::from_secs(life);
-            assert_eq!(renew_at(ends, life).duration_since(noon).as_secs(), renewed, "{life}");
+            assert_eq!(renew_at(noon, life).duration_since(noon).as_secs(), renewed, "{life}");
         }
     }
 }

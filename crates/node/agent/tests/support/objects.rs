@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use k8s_openapi::api::core::v1::{Event, Pod};
+use k8s_openapi::api::core::v1::{Event, PersistentVolume, PersistentVolumeClaim, Pod};
 use kedge_testkit::admin;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde::Serialize;
@@ -37,6 +37,27 @@ impl Scene {
             let object = serde_json::from_value(object).unwrap();
             api.create(&PostParams::default(), &object).await.unwrap();
         }
+    }
+
+    /// A claim, and a volume of the same name that is bound to it.
+    pub(crate) async fn claim(&self, name: &str, volume: &Value) {
+        let common = json!({"accessModes": ["ReadWriteMany"], "storageClassName": ""});
+        let with = |own: Value| {
+            let parts = [&common, &own].into_iter().flat_map(|part| part.as_object().unwrap().clone());
+            parts.collect::<serde_json::Map<_, _>>()
+        };
+        let asked = json!({"volumeName": name, "resources": {"requests": {"storage": "1Gi"}}});
+        self.put::<PersistentVolumeClaim>(json!({"metadata": {"name": name}, "spec": with(asked)})).await;
+        let claims = self.of::<PersistentVolumeClaim>();
+        let bound = json!({"status": {"phase": "Bound"}});
+        claims.patch_status(name, &PatchParams::default(), &Patch::Merge(&bound)).await.unwrap();
+        let uid = claims.get(name).await.unwrap().metadata.uid;
+        let mut spec = with(volume.clone());
+        spec.insert("capacity".to_owned(), json!({"storage": "1Gi"}));
+        spec.insert("claimRef".to_owned(), json!({"namespace": "default", "name": name, "uid": uid}));
+        let volume = serde_json::from_value(json!({"metadata": {"name": name}, "spec": spec})).unwrap();
+        let persistent = kube::Api::<PersistentVolume>::all(self.api.client(admin("somebody")));
+        persistent.create(&PostParams::default(), &volume).await.unwrap();
     }
 
     pub(crate) async fn eventually<T>(

@@ -88,8 +88,6 @@ impl Process {
     }
 }
 
-/// A handle on a process, and its end. A thread waits for it: the process is not always our child, and a thread that waits
-/// keeps nobody from ending.
 /// Whoever is started by somebody who does without huge pages has to do without them, too, and so have all pods. We may be such a one;
 /// they are none.
 fn with_huge_pages<T>(start: impl FnOnce() -> T) -> T {
@@ -104,6 +102,8 @@ fn with_huge_pages<T>(start: impl FnOnce() -> T) -> T {
     started
 }
 
+/// A handle on a process, and its end. A thread waits for it: the process is not always our child, and a thread that waits
+/// keeps nobody from ending.
 fn follow(pid: u32) -> Result<(Arc<OwnedFd>, watch::Receiver<bool>), ContainerdError> {
     let failed = |source| ContainerdError::Process { pid, source };
     let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);

@@ -96,3 +96,23 @@ pub struct UpdateRuntimeConfigRequest {
     #[prost(message, optional, tag = "1")]
     pub runtime_config: Option<RuntimeConfig>,
 }
+
+/// How the runtime is set up, for whoever has to do as it does. Older ones are not asked that.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct RuntimeConfigResponse {
+    #[prost(message, optional, tag = "1")]
+    pub linux: Option<LinuxRuntimeConfiguration>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct LinuxRuntimeConfiguration {
+    #[prost(enumeration = "CgroupDriver", tag = "1")]
+    pub cgroup_driver: i32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
+#[repr(i32)]
+pub enum CgroupDriver {
+    Systemd = 0,
+    Cgroupfs = 1,
+}

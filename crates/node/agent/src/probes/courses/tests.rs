@@ -53,7 +53,7 @@ impl Scene {
 
     fn align(&mut self, pod: &Pod, view: &View) {
         let before = self.memory.clone();
-        let situation = Situation { pod, view, memory: &before, now: self.now };
+        let situation = Situation { pod, view, memory: &before, now: self.now, steady: self.now };
         self.courses.align(situation, &mut self.memory);
     }
 

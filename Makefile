@@ -42,11 +42,11 @@ SECONDS ?= 60
 fuzz: prepare-test
 	scripts/fuzz $(SECONDS)
 
-## Break three nodes in every way that we know of, for a while: make chaos SECONDS=3600, or ROUNDS=100; KEDGE_SEED=… repeats a run's choices
+## Break three nodes in every way that we know of, for a while: make chaos SECONDS=3600, or ROUNDS=100; KEDGE_SEED=… repeats a run's choices, FROM=… from that round on
 chaos: SECONDS = 900
 chaos: prepare-test
 	cargo build --locked -p kedge
-	KEDGE_CHAOS_SECONDS=$(if $(ROUNDS),,$(SECONDS)) KEDGE_CHAOS_ROUNDS=$(ROUNDS) \
+	KEDGE_CHAOS_SECONDS=$(if $(ROUNDS),,$(SECONDS)) KEDGE_CHAOS_ROUNDS=$(ROUNDS) KEDGE_CHAOS_FROM=$(FROM) \
 	  cargo test --locked -p kedge-chaos-tests --test chaos -- --nocapture
 
 build:

@@ -3,7 +3,7 @@
 //! exactly as often as asked for, nothing is left behind, and every write that was acknowledged is there.
 //!
 //! By itself one round of each kind. `KEDGE_CHAOS_SECONDS` or `KEDGE_CHAOS_ROUNDS` make it longer: every fault at every node in turn, then at
-//! random. `KEDGE_SEED` repeats a run's choices. Needs root, `ip`, `nft`, nsenter, cc, kubectl, containerd, runc and a static busybox.
+//! random. `KEDGE_SEED` repeats a run's choices, with `KEDGE_CHAOS_FROM` from that round on. Needs root, `ip`, `nft`, nsenter, cc, kubectl, containerd, runc and a static busybox.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -16,14 +16,22 @@
 mod api;
 #[path = "chaos/callers.rs"]
 mod callers;
+#[path = "chaos/evidence.rs"]
+mod evidence;
 #[path = "chaos/faults.rs"]
 mod faults;
 #[path = "chaos/figures.rs"]
 mod figures;
+#[path = "chaos/kills.rs"]
+mod kills;
 #[path = "chaos/picture.rs"]
 mod picture;
 #[path = "chaos/rounds.rs"]
 mod rounds;
+#[path = "chaos/script.rs"]
+mod script;
+#[path = "chaos/signs.rs"]
+mod signs;
 #[path = "chaos/workload.rs"]
 mod workload;
 #[path = "chaos/writer.rs"]
@@ -33,13 +41,12 @@ use std::time::{Duration, Instant};
 
 use api::Door;
 use callers::Callers;
-use faults::Fault;
+use figures::Row;
 use kedge_fleet::{Outfit, PATIENCE, Scene, Traces, cgroups};
 use kedge_shipped::eventually;
 use picture::Picture;
-use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
 use rounds::{Stage, settled};
+use script::Length;
 use writer::Writer;
 
 /// After so many rounds in which something was wrong nothing more is learned.
@@ -49,78 +56,57 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// How long a run goes on.
-struct Length {
-    rounds: Option<u64>,
-    seconds: Option<u64>,
-}
-
-impl Length {
-    fn is_long(&self) -> bool {
-        self.rounds.is_some() || self.seconds.is_some()
-    }
-
-    fn has(&self, round: usize, begun: Instant) -> bool {
-        self.rounds.is_none_or(|rounds| (round as u64) < rounds)
-            && self.seconds.is_none_or(|seconds| begun.elapsed().as_secs() < seconds)
-    }
-
-    /// Faults that last take so long. A node may be silent for 20 s before it counts as lost: a long run goes beyond.
-    fn held(&self, fault: Fault, random: &mut StdRng) -> Duration {
-        let (short, long) = match fault {
-            Fault::FillDisk(_) | Fault::TurnClock(..) => (4, 6..12),
-            Fault::Cut(..) => (4, 5..30),
-            Fault::Unplug(_) => (4, 5..40),
-            Fault::ServerAway => (6, 60..180),
-            _ => return Duration::ZERO,
-        };
-        Duration::from_secs(if self.is_long() { random.random_range(long) } else { short })
-    }
-}
-
 #[test]
 fn whatever_fails_the_rest_goes_on() {
     let seed = number("KEDGE_SEED").unwrap_or_else(rand::random);
-    let length = Length { rounds: number("KEDGE_CHAOS_ROUNDS"), seconds: number("KEDGE_CHAOS_SECONDS") };
+    let count = |name: &str| number(name).map(|number| usize::try_from(number).unwrap());
+    let length = Length {
+        from: count("KEDGE_CHAOS_FROM").unwrap_or_default(),
+        rounds: count("KEDGE_CHAOS_ROUNDS"),
+        time: number("KEDGE_CHAOS_SECONDS").map(Duration::from_secs),
+    };
     eprintln!("KEDGE_SEED={seed}");
-    let mut random = StdRng::seed_from_u64(seed);
     let mut stage = begin();
 
-    let (begun, mut rows) = (Instant::now(), Vec::new());
-    let in_turn = if length.is_long() { Fault::all() } else { Fault::some() };
+    let (begun, mut rows) = (Instant::now(), Vec::<Row>::new());
     eprintln!("{}", figures::HEAD);
-    for round in 0.. {
-        let more = if length.is_long() { length.has(round, begun) } else { round < in_turn.len() };
-        let wrong = rows.iter().filter(|row: &&figures::Row| !row.wrong.is_empty()).count();
-        if !more || wrong >= ENOUGH_WRONG {
+    for round in length.script(seed) {
+        if length.is_over(begun) || wrong(&rows).len() >= ENOUGH_WRONG || rows.iter().any(|row| row.is_stuck) {
             break;
         }
-        let fault = match in_turn.get(round) {
-            Some(fault) => *fault,
-            None => in_turn[random.random_range(0..in_turn.len())],
-        };
-        let held = length.held(fault, &mut random);
-        let pause = Duration::from_millis(random.random_range(0..1500));
-        let row = stage.round(round, fault, held, pause);
+        let row = stage.round(&round);
         eprintln!("{}", row.line());
+        if !row.wrong.is_empty() {
+            let kept = evidence::keep(&stage, seed, &row);
+            eprintln!("       what there was then, and what everybody said: {}", kept.display());
+        }
         rows.push(row);
     }
     let (writes, vain, calls) = (stage.writer.count(), stage.writer.vain(), stage.callers.made());
     eprintln!("\n{}", figures::table(&rows));
     eprintln!(
-        "{} rounds in {:.0} s, {calls} calls, {writes} writes acknowledged and {vain} tried in vain, KEDGE_SEED={seed}",
+        "{} rounds in {:.0} s, something wrong in {}; {calls} calls, {writes} writes acknowledged and {vain} tried in vain, KEDGE_SEED={seed}",
         rows.len(),
-        begun.elapsed().as_secs_f64()
+        begun.elapsed().as_secs_f64(),
+        wrong(&rows).len()
     );
-    let wrong: Vec<String> =
-        rows.iter().filter(|row| !row.wrong.is_empty()).map(figures::Row::line).collect();
-    assert!(
-        wrong.is_empty(),
-        "something was wrong (KEDGE_SEED={seed}):\n{}\n{}",
-        wrong.join("\n"),
-        stage.scene.logs()
-    );
+    let told: Vec<String> = wrong(&rows).into_iter().map(|row| again(seed, row)).collect();
+    assert!(told.is_empty(), "something was wrong:\n{}\n{}", told.join("\n"), stage.scene.logs());
     end(stage);
+}
+
+fn wrong(rows: &[Row]) -> Vec<&Row> {
+    rows.iter().filter(|row| !row.wrong.is_empty()).collect()
+}
+
+/// What was wrong, and how to see it again.
+fn again(seed: u64, row: &Row) -> String {
+    let number = row.round.number;
+    format!(
+        "{}\n       this round alone: make chaos KEDGE_SEED={seed} FROM={number} ROUNDS=1 (or all up to it: KEDGE_SEED={seed} ROUNDS={})",
+        row.line(),
+        number + 1
+    )
 }
 
 fn begin() -> Stage {

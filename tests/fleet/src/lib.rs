@@ -20,5 +20,5 @@ pub use machine::{Machine, PATIENCE, kill_containerd};
 pub use remains::{Expected, Remains, runtime_answers, tasks};
 pub use scene::{FOR_EVER, NODE, Outfit, PAGE, Scene, told};
 pub use skew::Skew;
-pub use switch::{Switch, enter, within};
+pub use switch::{Switch, enter, reaches, within};
 pub use traces::{Traces, cgroups};

@@ -1,5 +1,6 @@
 //! One machine of the fleet: its place behind the switch, its data, and the kedge that runs on it.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
@@ -59,6 +60,16 @@ impl Machine {
         self.skew.as_ref().expect("a machine with a clock of its own")
     }
 
+    /// Its network namespace, as a file.
+    pub fn network(&self) -> PathBuf {
+        Path::new("/run/netns").join(&self.host)
+    }
+
+    /// Where its agent lets others in.
+    pub fn door(&self) -> SocketAddr {
+        SocketAddr::new(self.address.parse().unwrap(), 10250)
+    }
+
     pub fn data(&self) -> PathBuf {
         self.data.clone()
     }
@@ -105,6 +116,20 @@ impl Machine {
         }
     }
 
+    /// It does nothing from now on, and keeps what it has open.
+    pub fn freeze(&self) {
+        self.send(Signal::STOP);
+    }
+
+    pub fn thaw(&self) {
+        self.send(Signal::CONT);
+    }
+
+    fn send(&self, signal: Signal) {
+        let running = self.running.as_ref().expect("a machine that runs");
+        kill_process(Pid::from_raw(running.id().cast_signed()).unwrap(), signal).unwrap();
+    }
+
     pub fn stop(&mut self) {
         let Some(running) = &self.running else { return };
         let pid = Pid::from_raw(running.id().cast_signed()).unwrap();
@@ -132,14 +157,12 @@ impl Drop for Machine {
     }
 }
 
-/// As if it had crashed: the containerd of a node's data. Whoever runs beside it starts it again.
-pub fn kill_containerd(data: &Path) {
+/// As if it had crashed: the containerd of a node's data. Whoever runs beside it starts it again. Says whether there was one.
+pub fn kill_containerd(data: &Path) -> bool {
     let line = std::fs::read_to_string(data.join("containerd/containerd.pid")).unwrap_or_default();
     let pid: Option<i32> = line.split_whitespace().next().and_then(|pid| pid.parse().ok());
     let name = |pid: i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     // The file may be older than the process that has its number now.
     let pid = pid.filter(|pid| name(*pid).trim() == "containerd").and_then(Pid::from_raw);
-    if let Some(pid) = pid {
-        let _it_may_be_gone = kill_process(pid, Signal::KILL);
-    }
+    pid.is_some_and(|pid| kill_process(pid, Signal::KILL).is_ok())
 }

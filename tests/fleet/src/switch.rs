@@ -1,9 +1,11 @@
 //! Network namespaces that are plugged into one switch, itself a namespace. They go when it goes.
 
 use std::fs::File;
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
@@ -91,6 +93,16 @@ pub fn within(host: &str, program: impl AsRef<std::ffi::OsStr>) -> Command {
 pub fn enter(namespace: &Path) {
     let file = File::open(namespace).unwrap();
     move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+}
+
+/// Whether something answers there, asked from within a network namespace, by its file.
+pub fn reaches(namespace: &Path, there: SocketAddr) -> bool {
+    // It is the thread that is moved.
+    let asked = || {
+        enter(namespace);
+        TcpStream::connect_timeout(&there, Duration::from_secs(1)).is_ok()
+    };
+    std::thread::scope(|scope| scope.spawn(asked).join().unwrap())
 }
 
 /// What is left of runs that were killed.

@@ -1,19 +1,19 @@
 //! What can go wrong, how it is brought about and mended, and what it excuses. Everything that is not excused must not be seen.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use kedge_fleet::{Machine, Scene, kill_containerd, tasks};
-use rustix::process::{Pid, Signal, kill_process};
-use serde_json::json;
+use kedge_fleet::{Scene, kill_containerd, reaches};
 
 use crate::api::Api;
+use crate::kills::{Struck, hold, is_up_again, kill_one, parent_of, storm};
 use crate::picture::Picture;
+use crate::signs;
 
 /// Who answers calls.
 const PAGES: &str = "web";
-const LARGE: &str = "/api/v1/namespaces/default/configmaps";
+/// After so long a node that nobody hears is sent no more calls: its grace period, and what it takes to judge and to tell everybody.
+const KNOWN_TO_BE_SILENT: Duration = Duration::from_secs(30);
 
 /// Nodes are counted from 0, which is the server's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub(crate) enum Fault {
     KillAll(usize),
     /// The first process of a container.
     KillContainer(usize),
+    /// What holds a pod's namespaces; its containers are started again with a new one.
+    KillSandbox(usize),
     /// What stands between containerd and a pod's containers, which die with it.
     KillShim(usize),
     /// Not a byte more fits, for a while.
@@ -35,17 +37,12 @@ pub(crate) enum Fault {
     Cut(usize, usize),
     /// From everybody.
     Unplug(usize),
+    /// Of a node its agent, and with the first the server, does nothing for a while, and keeps all that it has open.
+    Freeze(usize),
     /// Meanwhile a container that nobody calls dies on another node.
     ServerAway,
-}
-
-/// What came of it.
-#[derive(Debug, Default)]
-pub(crate) struct Struck {
-    /// Pods that may have been restarted.
-    pub(crate) touched: BTreeSet<String>,
-    /// What was seen meanwhile and should not have been.
-    pub(crate) wrong: Vec<String>,
+    /// One kill after the other, of kedge or containerd, wherever and whenever this number says: also of what has only begun to start.
+    Storm(u64),
 }
 
 impl Fault {
@@ -57,12 +54,13 @@ impl Fault {
             .chain(each(Self::KillContainerd))
             .chain(each(Self::KillAll))
             .chain(each(Self::KillContainer))
+            .chain(each(Self::KillSandbox))
             .chain(each(Self::KillShim))
             .chain(each(Self::FillDisk))
             .chain(clocks)
             .chain([(0, 1), (0, 2), (1, 2)].map(|(one, other)| Self::Cut(one, other)))
             .chain(each(Self::Unplug))
-            .chain([Self::ServerAway])
+            .chain([Self::Freeze(0), Self::Freeze(1), Self::ServerAway])
             .collect()
     }
 
@@ -74,6 +72,7 @@ impl Fault {
             Self::KillContainerd(2),
             Self::KillAll(0),
             Self::KillContainer(1),
+            Self::KillSandbox(0),
             Self::KillShim(2),
             Self::FillDisk(0),
             Self::FillDisk(1),
@@ -93,6 +92,7 @@ impl Fault {
             Self::KillContainerd(_) => "kill -9 containerd",
             Self::KillAll(_) => "kill -9 kedge and containerd",
             Self::KillContainer(_) => "kill -9 container",
+            Self::KillSandbox(_) => "kill -9 sandbox",
             Self::KillShim(_) => "kill -9 shim",
             Self::FillDisk(0) => "server's disk full",
             Self::FillDisk(_) => "node's disk full",
@@ -100,21 +100,29 @@ impl Fault {
             Self::TurnClock(..) => "node's clock jumps",
             Self::Cut(..) => "two nodes cut apart",
             Self::Unplug(_) => "node unplugged",
+            Self::Freeze(0) => "server frozen",
+            Self::Freeze(_) => "agent frozen",
             Self::ServerAway => "API server away",
+            Self::Storm(_) => "kill -9 at random",
         }
     }
 
-    /// Whether calls from this node may fail until all is well again: where what answers them is killed, or cannot be reached.
-    pub(crate) fn excuses_calls_from(self, caller: usize) -> bool {
+    /// Whether a call from this node may fail that was made so long after it happened, until all is well again: where what answers is killed,
+    /// or cannot be reached and is not yet known to be.
+    pub(crate) fn excuses(self, caller: usize, after: Duration, held: Duration) -> bool {
         match self {
-            Self::KillContainer(_) | Self::KillShim(_) | Self::Unplug(_) => true,
+            Self::KillContainer(_) | Self::KillSandbox(_) | Self::KillShim(_) => true,
             Self::Cut(one, other) => caller == one || caller == other,
+            // With the first goes whoever could tell the others.
+            Self::Unplug(at) => at == 0 || at == caller || after < KNOWN_TO_BE_SILENT || after >= held,
             Self::KillKedge(_)
             | Self::KillContainerd(_)
             | Self::KillAll(_)
             | Self::FillDisk(_)
             | Self::TurnClock(..)
-            | Self::ServerAway => false,
+            | Self::Freeze(_)
+            | Self::ServerAway
+            | Self::Storm(_) => false,
         }
     }
 
@@ -126,51 +134,77 @@ impl Fault {
                 scene.machine_mut(at).kill();
                 scene.start_again(at);
             }
-            Self::KillContainerd(at) => kill_containerd(&scene.machines()[at].data()),
+            Self::KillContainerd(at) => struck.killed("containerd", kill_containerd(&scene.machines()[at].data())),
             Self::KillAll(at) => {
-                kill_containerd(&scene.machines()[at].data());
+                struck.killed("containerd", kill_containerd(&scene.machines()[at].data()));
                 scene.machine_mut(at).kill();
                 scene.start_again(at);
             }
-            Self::KillContainer(at) => kill_one(scene, before, (at, PAGES), &mut struck, Some),
-            Self::KillShim(at) => kill_one(scene, before, (at, PAGES), &mut struck, parent_of),
+            Self::KillContainer(at) => {
+                kill_one(scene, before, (at, PAGES), &mut struck, |victim| Some(victim.container));
+            }
+            Self::KillSandbox(at) => kill_one(scene, before, (at, PAGES), &mut struck, |victim| victim.sandbox),
+            Self::KillShim(at) => {
+                kill_one(scene, before, (at, PAGES), &mut struck, |victim| parent_of(victim.container));
+            }
             Self::FillDisk(at) => {
                 let begun = Instant::now();
                 scene.machines()[at].disk().fill();
                 if at == 0 {
-                    struck.wrong.extend(until_refused(api).err());
+                    struck.wrong.extend(signs::until_refused(api).err());
                 }
                 hold(held.saturating_sub(begun.elapsed()));
                 scene.machines()[at].disk().free();
                 if at == 0 {
-                    struck.wrong.extend(forget_large(api).err());
+                    struck.wrong.extend(signs::forget_large(api).err());
                 }
             }
             Self::TurnClock(at, by) => {
+                let begun = Instant::now();
                 scene.machines()[at].clock().set(by);
-                if at == 0 {
-                    struck.wrong.extend(shows(api, by).err());
-                }
-                hold(held);
+                struck.wrong.extend(match at {
+                    0 => signs::server_is_ahead(api, by).err(),
+                    _ => signs::node_is_ahead(api, scene.machines()[at].name, by).err(),
+                });
+                hold(held.saturating_sub(begun.elapsed()));
                 scene.machines()[at].clock().set(0);
             }
             Self::Cut(one, other) => {
                 let pair = [one, other].map(|at| scene.machines()[at].host.clone());
                 let pair = [&*pair[0], &*pair[1]];
+                let begun = Instant::now();
                 scene.switch.set_between(pair, false);
-                hold(held);
+                if reaches(&scene.machines()[one].network(), scene.machines()[other].door()) {
+                    struck.wrong.push(format!("{} is cut from {} and still reaches it", pair[0], pair[1]));
+                }
+                hold(held.saturating_sub(begun.elapsed()));
                 scene.switch.set_between(pair, true);
             }
             Self::Unplug(at) => {
                 let host = scene.machines()[at].host.clone();
+                let begun = Instant::now();
                 scene.switch.set(&host, false);
-                hold(held);
+                if reaches(&scene.switch.file(), scene.machines()[at].door()) {
+                    struck.wrong.push(format!("{host} is unplugged and still reached"));
+                }
+                hold(held.saturating_sub(begun.elapsed()));
                 scene.switch.set(&host, true);
             }
+            Self::Freeze(at) => {
+                let begun = Instant::now();
+                let machine = scene.machines()[at];
+                machine.freeze();
+                if api.text(&format!("/api/v1/nodes/{}/proxy/healthz", machine.name)).is_ok() {
+                    struck.wrong.push(format!("{} is frozen and answers", machine.name));
+                }
+                hold(held.saturating_sub(begun.elapsed()));
+                machine.thaw();
+            }
+            Self::Storm(number) => storm(scene, number),
             Self::ServerAway => {
                 let begun = Instant::now();
                 scene.server.kill();
-                kill_one(scene, before, (1, "named"), &mut struck, Some);
+                kill_one(scene, before, (1, "named"), &mut struck, |victim| Some(victim.container));
                 let patience = held.max(Duration::from_secs(20));
                 let again = struck.touched.iter().all(|uid| is_up_again(&scene.two, uid, before, patience));
                 if !again {
@@ -193,101 +227,14 @@ impl fmt::Display for Fault {
             | Self::KillContainerd(at)
             | Self::KillAll(at)
             | Self::KillContainer(at)
+            | Self::KillSandbox(at)
             | Self::KillShim(at)
             | Self::FillDisk(at)
+            | Self::Freeze(at)
             | Self::Unplug(at) => write!(formatter, ", {}", name(at)),
             Self::TurnClock(at, by) => write!(formatter, ", {} by {by} s", name(at)),
             Self::Cut(one, other) => write!(formatter, ", {} and {}", name(one), name(other)),
-            Self::ServerAway => Ok(()),
+            Self::ServerAway | Self::Storm(_) => Ok(()),
         }
     }
-}
-
-/// As long as the fault lasts: there is nothing to wait for.
-fn hold(held: Duration) {
-    let begun = Instant::now();
-    while let Some(left) = held.checked_sub(begun.elapsed()) {
-        std::thread::park_timeout(left);
-    }
-}
-
-/// The log has room for a while: what is written there is made to be much. When nothing more fits, all can still be read.
-fn until_refused(api: &Api) -> Result<(), String> {
-    let object = |number: usize| {
-        let metadata = json!({"name": format!("large-{number}"), "labels": {"by": "fault"}});
-        let data = json!({"text": "x".repeat(700_000)});
-        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
-    };
-    let refused = (0..100).find(|number| api.call("POST", LARGE, &object(*number)).is_err());
-    if refused.is_none() {
-        return Err("a full disk took all that was written".to_owned());
-    }
-    api.list("/api/v1/nodes").map(drop)
-}
-
-/// Takes away what filled the log, as soon as that can be written.
-fn forget_large(api: &Api) -> Result<(), String> {
-    let at = format!("{LARGE}?labelSelector=by%3Dfault");
-    let begun = Instant::now();
-    loop {
-        match api.call("DELETE", &at, &json!({})) {
-            Ok(_) => return Ok(()),
-            Err(why) if begun.elapsed() > Duration::from_secs(20) => return Err(why),
-            Err(_) => std::thread::park_timeout(Duration::from_millis(50)),
-        }
-    }
-}
-
-/// Whether the server's clock does.
-fn shows(api: &Api, by: i64) -> Result<(), String> {
-    let review = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "dated"}});
-    let at = "/api/v1/namespaces/default/configmaps?dryRun=All";
-    let made = api.call("POST", at, &review)?;
-    let told = made["metadata"]["creationTimestamp"].as_str().unwrap_or_default().to_owned();
-    let shown: jiff::Timestamp = told.parse().map_err(|_| format!("{told} is no time"))?;
-    let ahead = shown.as_second() - jiff::Timestamp::now().as_second();
-    if (ahead - by).abs() < 30 { Ok(()) } else { Err(format!("the server's clock is ahead by {ahead} s")) }
-}
-
-/// Kills something of a pod on a node: what `of` makes of its container's first process.
-fn kill_one(
-    scene: &Scene,
-    before: &Picture,
-    (at, app): (usize, &str),
-    struck: &mut Struck,
-    of: impl Fn(u32) -> Option<u32>,
-) {
-    let Some((uid, pid)) = before.victim(app, scene.machines()[at].name) else {
-        struck.wrong.push(format!("there is no {app} on {}", scene.machines()[at].name));
-        return;
-    };
-    struck.touched.insert(uid);
-    if let Some(pid) = of(pid).and_then(|pid| Pid::from_raw(pid.cast_signed())) {
-        let _it_may_be_gone = kill_process(pid, Signal::KILL);
-    }
-}
-
-/// Waits until a pod has its sandbox and a container that was not there before.
-fn is_up_again(machine: &Machine, uid: &str, before: &Picture, patience: Duration) -> bool {
-    let begun = Instant::now();
-    while begun.elapsed() < patience {
-        let of_pod = |pid: u32| {
-            std::fs::read_to_string(format!("/proc/{pid}/cgroup")).is_ok_and(|groups| groups.contains(uid))
-        };
-        let tasks = tasks(&machine.data());
-        let own: Vec<&String> = tasks.iter().filter(|(_, (pid, _))| of_pod(*pid)).map(|(id, _)| id).collect();
-        if own.len() == 2 && own.iter().any(|id| !before.knows(id)) {
-            return true;
-        }
-        std::thread::park_timeout(Duration::from_millis(50));
-    }
-    false
-}
-
-/// Of a container's first process it is the shim.
-fn parent_of(pid: u32) -> Option<u32> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let parent: u32 = text.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?;
-    let name = std::fs::read_to_string(format!("/proc/{parent}/comm")).ok()?;
-    name.starts_with("containerd-shim").then_some(parent)
 }

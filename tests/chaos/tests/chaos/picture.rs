@@ -23,6 +23,13 @@ struct Seen {
     restarts: u64,
 }
 
+/// A pod that something may be killed of, with its first processes.
+pub(crate) struct Victim {
+    pub(crate) uid: String,
+    pub(crate) container: u32,
+    pub(crate) sandbox: Option<u32>,
+}
+
 impl Picture {
     pub(crate) fn take(api: &Api, scene: &Scene) -> Result<Self, String> {
         let pods: BTreeMap<String, Seen> =
@@ -39,13 +46,19 @@ impl Picture {
         Ok(Self { pods, processes })
     }
 
-    /// The pod of an app on a node that was restarted least, with its container's first process.
-    pub(crate) fn victim(&self, app: &str, node: &str) -> Option<(String, u32)> {
+    /// The pod of an app on a node that was restarted least.
+    pub(crate) fn victim(&self, app: &str, node: &str) -> Option<Victim> {
         let of_app = |seen: &&(&String, &Seen)| seen.1.node == node && seen.1.name.starts_with(app);
         let all: Vec<(&String, &Seen)> = self.pods.iter().collect();
         let (uid, seen) = all.iter().filter(of_app).min_by_key(|(_, seen)| seen.restarts)?;
-        let (pid, _, _) = self.processes.get(&seen.container)?;
-        Some(((*uid).clone(), *pid))
+        let (container, _, _) = self.processes.get(&seen.container)?;
+        let of_pod = |id: &String, owner: &Option<String>| owner.as_ref() == Some(*uid) && *id != seen.container;
+        let sandbox = self.processes.iter().find(|(id, (_, _, owner))| of_pod(id, owner));
+        Some(Victim {
+            uid: (*uid).clone(),
+            container: *container,
+            sandbox: sandbox.map(|(_, (pid, _, _))| *pid),
+        })
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -65,7 +78,11 @@ impl Picture {
                 Some(after) if after != before && !touched.contains(uid) => {
                     harmed.push(format!("{before:?} is now {after:?}"));
                 }
-                Some(after) if touched.contains(uid) && after.restarts > before.restarts + 1 => {
+                // Once, no more and no less: what was hurt and nobody noticed was not hurt.
+                Some(after)
+                    if touched.contains(uid)
+                        && (after.restarts != before.restarts + 1 || after.container == before.container) =>
+                {
                     harmed.push(format!("{before:?} was killed once and is now {after:?}"));
                 }
                 Some(_) => {}

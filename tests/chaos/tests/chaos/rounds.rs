@@ -6,9 +6,9 @@ use kedge_fleet::{Machine, Scene};
 
 use crate::api::Api;
 use crate::callers::Callers;
-use crate::faults::Fault;
 use crate::figures::Row;
 use crate::picture::Picture;
+use crate::script::Round;
 use crate::workload;
 use crate::writer::Writer;
 
@@ -16,6 +16,8 @@ use crate::writer::Writer;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// So many calls of each have to go well in a row before all is well.
 const STREAK: u64 = 10;
+/// So many of the calls that should not have failed are told.
+const SHOWN: usize = 5;
 
 pub(crate) struct Stage {
     pub(crate) scene: Scene,
@@ -43,30 +45,21 @@ fn none(untrue: Vec<String>) -> Result<(), String> {
 }
 
 impl Stage {
-    /// `pause` is how long the job has been under way when it happens.
-    pub(crate) fn round(&mut self, round: usize, fault: Fault, held: Duration, pause: Duration) -> Row {
-        let mut row = Row {
-            round,
-            fault,
-            held,
-            recovered: Duration::ZERO,
-            calls: self.callers.made(),
-            failed: 0,
-            writes: self.writer.count(),
-            wrong: Vec::new(),
-        };
-        let begun = Instant::now();
-        let outcome = self.carry_out(&mut row, pause);
-        row.calls = self.callers.made() - row.calls;
-        row.writes = self.writer.count() - row.writes;
+    pub(crate) fn round(&mut self, round: &Round) -> Row {
+        let mut row = Row::of(round);
+        let (calls, writes) = (self.callers.made(), self.writer.count());
+        let outcome = self.carry_out(&mut row);
+        row.calls = self.callers.made() - calls;
+        row.writes = self.writer.count() - writes;
+        row.is_stuck = outcome.is_err();
         row.wrong.extend(outcome.err());
         let (excused, wrong): (Vec<_>, Vec<_>) =
-            self.callers.failed().into_iter().partition(|failure| fault.excuses_calls_from(failure.caller));
+            self.callers.failed().into_iter().partition(|failure| row.excuses(failure));
         row.failed = excused.len();
-        row.wrong.extend(wrong.iter().take(5).map(|failure| {
-            let after = failure.at.saturating_duration_since(begun).as_secs_f64();
-            format!("a call from node {} failed {after:.1} s into the round: {}", failure.caller, failure.why)
-        }));
+        row.wrong.extend(wrong.iter().take(SHOWN).map(|failure| row.told(failure)));
+        if let Some(more) = wrong.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+            row.wrong.push(format!("and {more} more calls failed"));
+        }
         row
     }
 
@@ -80,13 +73,14 @@ impl Stage {
         self.scene.machines().into_iter().flat_map(of).collect()
     }
 
-    fn carry_out(&mut self, row: &mut Row, pause: Duration) -> Result<(), String> {
-        let job = format!("job-{}", row.round);
+    fn carry_out(&mut self, row: &mut Row) -> Result<(), String> {
+        let job = format!("job-{}", row.round.number);
         let before = Picture::take(&self.api, &self.scene)?;
         workload::begin_job(&self.api, &job)?;
-        std::thread::park_timeout(pause);
+        std::thread::park_timeout(row.round.pause);
 
-        let struck = row.fault.strike(&mut self.scene, &self.api, &before, row.held);
+        row.struck = Instant::now();
+        let struck = row.round.fault.strike(&mut self.scene, &self.api, &before, row.round.held);
         row.wrong.extend(struck.wrong);
         let mended = Instant::now();
         self.callers.forget_streaks();
@@ -100,15 +94,19 @@ impl Stage {
                 (true, streak) => Err(format!("somebody's calls went well only {streak} times in a row")),
             }
         })?;
+        row.well = Some(Instant::now());
         row.recovered = mended.elapsed();
 
         settled(|| workload::job_is_done(&self.api, &job))?;
         settled(|| workload::job_is_gone(&self.api, &job))?;
         settled(|| none(Picture::take(&self.api, &self.scene)?.leaks(&self.api, &self.scene)))?;
-        let after = Picture::take(&self.api, &self.scene)?;
-        row.wrong.extend(before.harmed_by_now(&after, &struck.touched));
-        let lost = self.writer.lost(&self.api)?;
-        row.wrong.extend(lost.into_iter().map(|name| format!("acknowledged and lost: {name}")));
+        // What a node has to tell of a restart may be under way still; what was restarted without need stays so.
+        let unharmed = settled(|| {
+            let now = Picture::take(&self.api, &self.scene)?;
+            none(before.harmed_by_now(&now, &struck.touched))
+        });
+        row.wrong.extend(unharmed.err());
+        row.wrong.extend(self.writer.lost(&self.api)?);
         Ok(())
     }
 }

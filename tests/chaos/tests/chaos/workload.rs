@@ -113,6 +113,16 @@ pub(crate) fn untrue(api: &Api) -> Result<Vec<String>, String> {
             }
         }
     }
+    for (path, ready, wanted) in [
+        ("deployments/web", "readyReplicas", 6),
+        ("daemonsets/caller", "numberReady", 3),
+        ("statefulsets/named", "readyReplicas", 3),
+    ] {
+        let set = api.get(&format!("/apis/apps/v1/namespaces/default/{path}"))?;
+        if set["status"][ready] != wanted {
+            untrue.push(format!("{path} counts {}", set["status"]));
+        }
+    }
     Ok(untrue)
 }
 
@@ -134,7 +144,9 @@ pub(crate) fn job_is_done(api: &Api, name: &str) -> Result<(), String> {
     }
     let pods = api.list(&format!("{PODS}?labelSelector=job-name%3D{name}"))?;
     let done = pods.iter().filter(|pod| pod["status"]["phase"] == "Succeeded").count();
-    match job["status"]["succeeded"] == TIMES && done as u64 == TIMES {
+    let failed = job["status"]["failed"].as_u64().unwrap_or_default();
+    // None of its pods was aimed at.
+    match job["status"]["succeeded"] == TIMES && done as u64 == TIMES && failed == 0 {
         true => Ok(()),
         false => Err(format!("job {name} was done {done} times and counted as {}", job["status"])),
     }

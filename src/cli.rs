@@ -30,7 +30,9 @@ fn next(before: &[&str]) -> Option<Next> {
             continue;
         }
         match word.strip_prefix("--") {
-            Some(long) => wanted = command.get_arguments().find(|arg| arg.get_long() == Some(long) && takes(arg)),
+            Some(long) => {
+                wanted = command.get_arguments().find(|arg| arg.get_long() == Some(long) && takes(arg))
+            }
             None if word.starts_with('-') => {}
             None => command = command.find_subcommand(word).unwrap_or(command),
         }
@@ -50,9 +52,10 @@ fn words(command: &Command) -> Next {
     let mut words: Vec<Candidate> =
         commands.map(|command| Candidate::of(command.get_name(), told(command.get_about()))).collect();
     let flags = command.get_arguments().filter(|arg| !arg.is_hide_set());
-    words.extend(flags.filter_map(|flag| {
-        Some(Candidate::of(format!("--{}", flag.get_long()?), told(flag.get_help())))
-    }));
+    words
+        .extend(flags.filter_map(|flag| {
+            Some(Candidate::of(format!("--{}", flag.get_long()?), told(flag.get_help())))
+        }));
     let mut next = Next { words, files: false };
     for word in command.get_positionals() {
         let more = values(word);
@@ -64,9 +67,7 @@ fn words(command: &Command) -> Next {
 
 fn values(arg: &Arg) -> Next {
     let possible = arg.get_possible_values();
-    let words = possible
-        .iter()
-        .map(|value| Candidate::of(value.get_name(), told(value.get_help())));
+    let words = possible.iter().map(|value| Candidate::of(value.get_name(), told(value.get_help())));
     let names = arg.get_value_names().unwrap_or_default();
     let files = names.iter().any(|name| ["FILE", "DIR", "SOCKET"].contains(&name.as_str()));
     Next { words: words.collect(), files }
@@ -101,7 +102,8 @@ mod tests {
             assert!(hasnt.is_empty() || !offered(hasnt), "{before:?} has {hasnt}");
             assert_eq!(next.files, files, "{before:?}");
         }
-        let told: Vec<String> = next(&[]).unwrap().words.into_iter().map(|candidate| candidate.about).collect();
+        let told: Vec<String> =
+            next(&[]).unwrap().words.into_iter().map(|candidate| candidate.about).collect();
         assert!(told.iter().all(|about| !about.is_empty() && !about.contains('\n')), "{told:?}");
     }
 }

@@ -71,7 +71,8 @@ fn whatever_fails_the_rest_goes_on() {
     let (begun, mut rows) = (Instant::now(), Vec::<Row>::new());
     eprintln!("{}", figures::HEAD);
     for round in length.script(seed) {
-        if length.is_over(begun) || wrong(&rows).len() >= ENOUGH_WRONG || rows.iter().any(|row| row.is_stuck) {
+        if length.is_over(begun) || wrong(&rows).len() >= ENOUGH_WRONG || rows.iter().any(|row| row.is_stuck)
+        {
             break;
         }
         let row = stage.round(&round);

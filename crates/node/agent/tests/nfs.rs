@@ -21,8 +21,7 @@ use serde_json::{Value, json};
 
 const WITHIN: &str = "KEDGE_TEST_SERVER";
 /// What `mount` looks for is in a folder of the system's, which others need as it is: another one lies over it for us alone.
-const LAID_OVER: &str =
-    "mount -t overlay -o \"lowerdir=$1:$2\" overlay \"$2\" && shift 2 && exec \"$@\"";
+const LAID_OVER: &str = "mount -t overlay -o \"lowerdir=$1:$2\" overlay \"$2\" && shift 2 && exec \"$@\"";
 const IDLE: &str = "trap 'exit 0' TERM; while :; do sleep 0.1; done";
 
 /// The other machine: `/there` is given to everybody, `/later` when somebody allows it, and `/silent` never answers.
@@ -107,7 +106,8 @@ async fn within(server: Server) {
     scene.make("silent", with(nfs("/silent"), IDLE)).await;
     let script = format!("echo from a pod > /v/file; {IDLE}");
     scene.make("there", with(nfs("/there"), &script)).await;
-    let volume = json!({"mountOptions": ["soft", "nfsvers=4.1"], "nfs": {"server": "192.0.2.1", "path": "/there"}});
+    let volume =
+        json!({"mountOptions": ["soft", "nfsvers=4.1"], "nfs": {"server": "192.0.2.1", "path": "/there"}});
     scene.claim("claimed", &volume).await;
     let claim = json!({"persistentVolumeClaim": {"claimName": "claimed", "readOnly": true}});
     let script = format!("touch /v/x || echo cannot write; {IDLE}");
@@ -133,13 +133,16 @@ async fn within(server: Server) {
 
     // A server that does not answer holds up neither the others nor the pod's end.
     let silent = server.0.join("silent");
-    scene.eventually("the server is asked", async || {
-        if silent.exists() { Ok(()) } else { Err(scene.events("silent").await) }
-    })
-    .await;
+    scene
+        .eventually("the server is asked", async || {
+            if silent.exists() { Ok(()) } else { Err(scene.events("silent").await) }
+        })
+        .await;
     let pid = fs::read_to_string(&silent).unwrap().trim().to_owned();
     scene.delete("silent").await;
-    scene.eventually("nobody asks any more", async || if lives(&pid) { Err(pid.clone()) } else { Ok(()) }).await;
+    scene
+        .eventually("nobody asks any more", async || if lives(&pid) { Err(pid.clone()) } else { Ok(()) })
+        .await;
 
     // The next agent finds what is mounted.
     let before = server.calls("/there").len();

@@ -103,7 +103,8 @@ async fn pods_have_users_of_their_own_where_the_runtime_can() {
         {"name": "node", "hostPath": {"path": nodes.path(), "type": "Directory"}},
     ]);
     let part = json!({"name": "disk", "mountPath": "/part", "subPath": "below"});
-    let fixed = json!({"name": "node", "mountPath": "/fixed", "readOnly": true, "recursiveReadOnly": "Enabled"});
+    let fixed =
+        json!({"name": "node", "mountPath": "/fixed", "readOnly": true, "recursiveReadOnly": "Enabled"});
     let mounts = json!([at("disk"), at("memory"), at("map"), at("node"), part, fixed]);
     let script = format!(
         "for place in disk memory node part; do echo mine > /$place/made || exit 1; done
@@ -127,7 +128,11 @@ async fn pods_have_users_of_their_own_where_the_runtime_can() {
         let line = log.lines().find(|line| line.ends_with(&format!(" {name}"))).unwrap_or_default();
         line.split_whitespace().nth(2).map(str::to_owned)
     };
-    assert_eq!((owner("roots"), owner("thousands")), (Some("0".to_owned()), Some("1000".to_owned())), "{log}");
+    assert_eq!(
+        (owner("roots"), owner("thousands")),
+        (Some("0".to_owned()), Some("1000".to_owned())),
+        "{log}"
+    );
     assert!(log.starts_with("from the map"), "{log}");
     let made = |path: &Path| fs::metadata(path).map(|meta| (meta.uid(), meta.gid())).unwrap();
     assert_eq!(made(&nodes.path().join("made")), (0, 0));

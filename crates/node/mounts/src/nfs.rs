@@ -98,11 +98,7 @@ fn end(mut child: Child) {
 }
 
 /// None if it takes too long, or if nobody wants it any more.
-fn wait(
-    child: &mut Child,
-    limit: Duration,
-    not_wanted: impl Fn() -> bool,
-) -> io::Result<Option<ExitStatus>> {
+fn wait(child: &mut Child, limit: Duration, not_wanted: impl Fn() -> bool) -> io::Result<Option<ExitStatus>> {
     let mut left = limit;
     loop {
         if let Some(ended) = child.try_wait()? {

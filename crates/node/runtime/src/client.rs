@@ -15,8 +15,9 @@ use crate::wire::{
     ListContainerStatsRequest, ListContainerStatsResponse, ListContainersRequest, ListContainersResponse,
     ListImagesRequest, ListImagesResponse, ListPodSandboxRequest, ListPodSandboxResponse, PodSandbox,
     PodSandboxConfig, PodSandboxFilter, PodSandboxStatus, PodSandboxStatusRequest, PodSandboxStatusResponse,
-    PullImageRequest, PullImageResponse, RemoveImageRequest, RunPodSandboxRequest, RuntimeConfigResponse, SandboxId, StatusRequest,
-    StatusResponse, StopContainerRequest, UpdateContainerResourcesRequest, VersionRequest, VersionResponse,
+    PullImageRequest, PullImageResponse, RemoveImageRequest, RunPodSandboxRequest, RuntimeConfigResponse,
+    SandboxId, StatusRequest, StatusResponse, StopContainerRequest, UpdateContainerResourcesRequest,
+    VersionRequest, VersionResponse,
 };
 
 const USUAL: Duration = Duration::from_secs(120);

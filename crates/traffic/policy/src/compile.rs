@@ -17,7 +17,7 @@ use crate::people::{Moved, People, Person};
 use crate::permits::{Permit, Way, Who, permits};
 use crate::places::Places;
 use crate::sources::Source;
-use crate::spans::{family, united};
+use crate::spans::united;
 use crate::understood::{Difference, Understood, Within};
 use crate::wanted::{Chain, Direction, Doors, Line, Name, Peers, Set, Wanted};
 
@@ -30,6 +30,12 @@ pub(crate) struct Compiler {
     /// In an order, so that of two that claim an address it is always the same one.
     judged: BTreeMap<Key, Judged>,
     sets: HashMap<Name, (Arc<Source>, Arc<Set>)>,
+}
+
+impl Within for Policy {
+    fn namespace(&self) -> &str {
+        &self.namespace
+    }
 }
 
 /// What was decided for one pod of this node.
@@ -156,12 +162,7 @@ fn kind(direction: Direction, family: Family) -> &'static str {
 /// Sets by what they are made of; their names are what lines look into.
 type Sources = Vec<(Name, Arc<Source>)>;
 
-fn chain(
-    permits: &BTreeSet<Permit>,
-    direction: Direction,
-    family: Family,
-    sources: &mut Sources,
-) -> Chain {
+fn chain(permits: &BTreeSet<Permit>, direction: Direction, family: Family, sources: &mut Sources) -> Chain {
     let lines = permits.iter().filter_map(|permit| line(permit, family, sources)).collect();
     Chain { direction, family, lines }
 }

@@ -129,9 +129,7 @@ impl People {
     fn selects(&self, pods: &Pods, person: &Person) -> bool {
         let is_within = match &pods.namespaces {
             Namespaces::One(name) => name == person.namespace(),
-            Namespaces::Selected(selector) => {
-                is_selected(selector, self.namespaces.get(person.namespace()))
-            }
+            Namespaces::Selected(selector) => is_selected(selector, self.namespaces.get(person.namespace())),
         };
         is_within && pods.pods.matches(person.labels())
     }

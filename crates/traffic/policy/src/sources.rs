@@ -17,7 +17,12 @@ pub(crate) enum Source {
     /// Addresses of pods.
     Pods(Pods, Family),
     /// Addresses of pods, each with the port of a name.
-    Doors { who: Who, protocol: Protocol, port: String, family: Family },
+    Doors {
+        who: Who,
+        protocol: Protocol,
+        port: String,
+        family: Family,
+    },
     Spans(Vec<Span>, Family),
     Ports(Vec<Ports>),
 }
@@ -38,7 +43,9 @@ impl Source {
     /// Whether it may hold others than before those moved.
     pub(crate) fn is_touched(&self, moved: &Moved, people: &People) -> bool {
         match self {
-            Source::Pods(pods, _) | Source::Doors { who: Who::Pods(pods), .. } => moved.concerns(pods, people),
+            Source::Pods(pods, _) | Source::Doors { who: Who::Pods(pods), .. } => {
+                moved.concerns(pods, people)
+            }
             Source::Doors { who: Who::Anybody | Who::Blocks(_), .. } => moved.is_anybody(),
             Source::Spans(..) | Source::Ports(_) => false,
         }
@@ -64,13 +71,7 @@ impl Source {
     }
 }
 
-fn pairs(
-    who: &Who,
-    protocol: Protocol,
-    port: &str,
-    family: Family,
-    people: &People,
-) -> BTreeSet<Element> {
+fn pairs(who: &Who, protocol: Protocol, port: &str, family: Family, people: &People) -> BTreeSet<Element> {
     let is_meant = |address: &IpAddr| match who {
         Who::Blocks(spans) => spans.iter().any(|span| span.contains(*address)),
         Who::Anybody | Who::Pods(_) => true,

@@ -131,17 +131,26 @@ mod tests {
             let difference = understood.follow(&objects, again, |object| {
                 object.contains('/').then(|| Word(format!("{object}{suffix}")))
             });
-            let list = |words: &[Arc<Word>]| words.iter().map(|word| word.0.clone()).collect::<Vec<_>>().join(" ");
+            let list =
+                |words: &[Arc<Word>]| words.iter().map(|word| word.0.clone()).collect::<Vec<_>>().join(" ");
             let x = list(understood.within("x"));
             (list(&difference.gone), list(&difference.come), x, understood.all().count())
         };
         let is = |gone: &str, come: &str, x: &str, all| (gone.to_owned(), come.to_owned(), x.to_owned(), all);
         assert_eq!(told(&[&one, &two, &silent], "", false), is("", "x/one y/two", "x/one", 2));
-        assert_eq!(told(&[&one, &two, &silent], "!", false), is("", "", "x/one", 2), "nothing was to be looked at again");
+        assert_eq!(
+            told(&[&one, &two, &silent], "!", false),
+            is("", "", "x/one", 2),
+            "nothing was to be looked at again"
+        );
         assert_eq!(told(&[&one, &two], "", true), is("", "", "x/one", 2), "it means the same");
         assert_eq!(told(&[&one, &two], "!", true), is("x/one y/two", "x/one! y/two!", "x/one!", 2));
         let anew = object("x/one");
-        assert_eq!(told(&[&anew, &two], "", false), is("x/one!", "x/one", "x/one", 2), "another object of that name");
+        assert_eq!(
+            told(&[&anew, &two], "", false),
+            is("x/one!", "x/one", "x/one", 2),
+            "another object of that name"
+        );
         assert_eq!(told(&[&two], "", false), is("x/one", "", "", 1));
     }
 }

@@ -17,11 +17,15 @@ const OBJECTS: [(&str, &str); 6] = [
 
 /// Says in which folder.
 pub(crate) fn keep(stage: &Stage, seed: u64, row: &Row) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("chaos-{seed}/round-{}", row.round.number));
+    let folder =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("chaos-{seed}/round-{}", row.round.number));
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("round"), row.line()).unwrap();
     for machine in stage.scene.machines() {
-        let logs = [("kedge", machine.file("log")), ("containerd", machine.data().join("containerd/containerd.log"))];
+        let logs = [
+            ("kedge", machine.file("log")),
+            ("containerd", machine.data().join("containerd/containerd.log")),
+        ];
         for (of, log) in logs {
             let _there_may_be_none = fs::copy(log, folder.join(format!("{}-{of}.log", machine.name)));
         }

@@ -134,7 +134,9 @@ impl Fault {
                 scene.machine_mut(at).kill();
                 scene.start_again(at);
             }
-            Self::KillContainerd(at) => struck.killed("containerd", kill_containerd(&scene.machines()[at].data())),
+            Self::KillContainerd(at) => {
+                struck.killed("containerd", kill_containerd(&scene.machines()[at].data()))
+            }
             Self::KillAll(at) => {
                 struck.killed("containerd", kill_containerd(&scene.machines()[at].data()));
                 scene.machine_mut(at).kill();
@@ -143,7 +145,9 @@ impl Fault {
             Self::KillContainer(at) => {
                 kill_one(scene, before, (at, PAGES), &mut struck, |victim| Some(victim.container));
             }
-            Self::KillSandbox(at) => kill_one(scene, before, (at, PAGES), &mut struck, |victim| victim.sandbox),
+            Self::KillSandbox(at) => {
+                kill_one(scene, before, (at, PAGES), &mut struck, |victim| victim.sandbox)
+            }
             Self::KillShim(at) => {
                 kill_one(scene, before, (at, PAGES), &mut struck, |victim| parent_of(victim.container));
             }

@@ -59,7 +59,11 @@ impl Row {
                 format!("{:.1} s before it happened", (self.struck - failure.at).as_secs_f64())
             }
         };
-        format!("a call from node {} failed, {when}: {}", ["one", "two", "three"][failure.caller], failure.why)
+        format!(
+            "a call from node {} failed, {when}: {}",
+            ["one", "two", "three"][failure.caller],
+            failure.why
+        )
     }
 
     pub(crate) fn line(&self) -> String {

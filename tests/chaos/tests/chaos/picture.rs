@@ -52,7 +52,8 @@ impl Picture {
         let all: Vec<(&String, &Seen)> = self.pods.iter().collect();
         let (uid, seen) = all.iter().filter(of_app).min_by_key(|(_, seen)| seen.restarts)?;
         let (container, _, _) = self.processes.get(&seen.container)?;
-        let of_pod = |id: &String, owner: &Option<String>| owner.as_ref() == Some(*uid) && *id != seen.container;
+        let of_pod =
+            |id: &String, owner: &Option<String>| owner.as_ref() == Some(*uid) && *id != seen.container;
         let sandbox = self.processes.iter().find(|(id, (_, _, owner))| of_pod(id, owner));
         Some(Victim {
             uid: (*uid).clone(),

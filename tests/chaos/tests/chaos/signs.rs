@@ -55,7 +55,11 @@ fn is_ahead(whose: &str, told: &Value, by: i64) -> Result<(), String> {
     let told = told.as_str().unwrap_or_default();
     let shown: Timestamp = told.parse().map_err(|_| format!("{whose} says {told:?}, which is no time"))?;
     let ahead = shown.as_second() - Timestamp::now().as_second();
-    if (ahead - by).abs() < CLOSE { Ok(()) } else { Err(format!("the clock of {whose} is ahead by {ahead} s")) }
+    if (ahead - by).abs() < CLOSE {
+        Ok(())
+    } else {
+        Err(format!("the clock of {whose} is ahead by {ahead} s"))
+    }
 }
 
 fn within(patience: Duration, mut holds: impl FnMut() -> Result<(), String>) -> Result<(), String> {

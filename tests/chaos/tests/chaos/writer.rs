@@ -78,9 +78,7 @@ impl Writer {
             .and_then(|turn| turn.parse().ok())
             .unwrap_or_default();
         if reached < turned {
-            lost.push(format!(
-                "acknowledged and lost: turn {turned} of the counter, which is at {reached}"
-            ));
+            lost.push(format!("acknowledged and lost: turn {turned} of the counter, which is at {reached}"));
         }
         Ok(lost)
     }

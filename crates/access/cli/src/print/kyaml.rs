@@ -138,7 +138,9 @@ fn is_printed(letter: char) -> bool {
 fn needs_quotes(key: &str) -> bool {
     let last = key.chars().count().saturating_sub(1);
     let plain = |(place, letter): (usize, char)| {
-        letter.is_alphanumeric() || letter == '_' || (0 < place && place < last && matches!(letter, '-' | '.' | '/'))
+        letter.is_alphanumeric()
+            || letter == '_'
+            || (0 < place && place < last && matches!(letter, '-' | '.' | '/'))
     };
     key.is_empty() || means_something_else(key) || !key.chars().enumerate().all(plain)
 }
@@ -156,7 +158,9 @@ fn means_something_else(key: &str) -> bool {
     };
     let is_number = digits.parse::<f64>().is_ok() || based("0x", 16) || based("0o", 8) || based("0b", 2);
     let mut parts = key.split('-').map(|part| (part.len(), part.chars().all(|digit| digit.is_ascii_digit())));
-    let is_day = parts.next() == Some((4, true)) && parts.clone().count() == 2 && parts.all(|part| part.1 && (1..=2).contains(&part.0));
+    let is_day = parts.next() == Some((4, true))
+        && parts.clone().count() == 2
+        && parts.all(|part| part.1 && (1..=2).contains(&part.0));
     is_number || is_day
 }
 

@@ -54,7 +54,8 @@ impl<'a> Claims<'a> {
 
     /// The range must not begin to leave before the address is written down: whoever removes it looks for addresses only once.
     fn take_of(&mut self, source: &Source, address: IpAddr) {
-        if let Some((key, revision)) = source.stored.as_ref().filter(|(key, _)| !self.relied_on.contains(key)) {
+        if let Some((key, revision)) = source.stored.as_ref().filter(|(key, _)| !self.relied_on.contains(key))
+        {
             self.txn = std::mem::take(&mut self.txn).check(key.as_str(), Expect::At(*revision));
             self.relied_on.push(key.clone());
         }

@@ -185,9 +185,8 @@ fn verdict(one: &Stored, all: &[Stored], used: &[IpAddr]) -> Verdict {
         };
     }
     // One that is leaving, too, covers nothing: two that go at once would each rely on the other.
-    let covers = |other: &Stored, address| {
-        other.name != one.name && !other.is_leaving() && other.contains(address)
-    };
+    let covers =
+        |other: &Stored, address| other.name != one.name && !other.is_leaving() && other.contains(address);
     let is_needed =
         used.iter().any(|&address| one.contains(address) && !all.iter().any(|other| covers(other, address)));
     match () {

@@ -148,7 +148,9 @@ fn ranges_know_what_is_theirs() {
         assert_eq!(range.contains(address.parse::<IpAddr>().unwrap()), inside, "{address}");
     }
     let wide = Range::new("10.0.0.0".parse().unwrap(), 8);
-    assert!(wide.contains("10.200.0.1".parse().unwrap()) && !wide.contains("10.255.255.255".parse().unwrap()));
+    assert!(
+        wide.contains("10.200.0.1".parse().unwrap()) && !wide.contains("10.255.255.255".parse().unwrap())
+    );
     let six = Range::new("fd00::".parse().unwrap(), 112);
     assert_eq!((six.first().to_string(), six.to_string()), ("fd00::1".to_owned(), "fd00::/112".to_owned()));
     let free: Option<IpAddr> = range.free(|address| address.to_string() == "10.96.0.2");

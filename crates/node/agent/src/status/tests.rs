@@ -221,10 +221,12 @@ fn saying_the_same_again_changes_nothing() {
     let runs = view(vec![made("a", 0, State::Running)]);
     let memory = Memory { begun: Some(noon()), ..Memory::default() };
     let place = Place { node_ips: vec!["192.0.2.1".to_owned()], ..Place::default() };
-    let first = status(Situation { pod: &one, view: &runs, memory: &memory, now: noon(), steady: noon() }, &place);
+    let first =
+        status(Situation { pod: &one, view: &runs, memory: &memory, now: noon(), steady: noon() }, &place);
     one.status = Some(first.clone());
     let later = noon() + SignedDuration::from_secs(60);
-    let second = status(Situation { pod: &one, view: &runs, memory: &memory, now: later, steady: later }, &place);
+    let second =
+        status(Situation { pod: &one, view: &runs, memory: &memory, now: later, steady: later }, &place);
     assert_eq!(first, second);
     assert_eq!(second.pod_ip.as_deref(), Some("10.1.0.2"));
     assert_eq!(second.host_ip.as_deref(), Some("192.0.2.1"));

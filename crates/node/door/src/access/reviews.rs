@@ -57,7 +57,13 @@ pub struct Reviews {
 
 impl Reviews {
     pub fn new(client: Client, clock: Clock, node: impl Into<String>) -> Self {
-        Self { client, clock: clock.steady(), node: node.into(), tokens: Memory::default(), rights: Memory::default() }
+        Self {
+            client,
+            clock: clock.steady(),
+            node: node.into(),
+            tokens: Memory::default(),
+            rights: Memory::default(),
+        }
     }
 
     async fn ask_who(&self, token: &str) -> Result<Option<User>, JudgeError> {

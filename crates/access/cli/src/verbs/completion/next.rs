@@ -12,8 +12,7 @@ use crate::session::Session;
 use crate::verbs::explain;
 
 /// Only names are asked for, however much there is of each.
-const METADATA: &str =
-    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
 /// A word that can come next, and what it is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,8 +122,18 @@ async fn values(session: &Session<'_>, place: &Place<'_>, flag: &Flag, typing: &
         ("output", "version") => Next::some(&["json", "yaml"]),
         ("output", "api-resources") => Next::some(&["name", "wide"]),
         ("output", _) => Next::some(&[
-            "json", "yaml", "kyaml", "wide", "name", "jsonpath=", "jsonpath-as-json=", "jsonpath-file=",
-            "go-template=", "go-template-file=", "custom-columns=", "custom-columns-file=",
+            "json",
+            "yaml",
+            "kyaml",
+            "wide",
+            "name",
+            "jsonpath=",
+            "jsonpath-as-json=",
+            "jsonpath-file=",
+            "go-template=",
+            "go-template-file=",
+            "custom-columns=",
+            "custom-columns-file=",
         ]),
         ("dry-run", _) => Next::some(&["none", "client", "server"]),
         ("validate", _) => Next::some(&["strict", "warn", "ignore"]),
@@ -136,13 +145,17 @@ async fn values(session: &Session<'_>, place: &Place<'_>, flag: &Flag, typing: &
         ("for", "wait") => Next::some(&["condition=", "jsonpath=", "create", "delete"]),
         ("for", "events") => objects(session, place, typing, None).await,
         ("subresource", _) => Next::some(&["status", "scale", "resize"]),
-        ("profile", _) => Next::some(&["general", "baseline", "restricted", "netadmin", "sysadmin", "legacy"]),
+        ("profile", _) => {
+            Next::some(&["general", "baseline", "restricted", "netadmin", "sysadmin", "legacy"])
+        }
         ("clusterrole", _) => names(session, "clusterroles").await,
         ("role", _) => names(session, "roles").await,
         ("serviceaccount", "create token") => names(session, "serviceaccounts").await,
         ("types", "events") => Next::some(&["Normal", "Warning"]),
         _ => match flag.takes {
-            Takes::Value(what) if ["FILE", "DIR", "PATH"].iter().any(|file| what.contains(file)) => Next::files(),
+            Takes::Value(what) if ["FILE", "DIR", "PATH"].iter().any(|file| what.contains(file)) => {
+                Next::files()
+            }
             _ => Next::default(),
         },
     }
@@ -170,7 +183,9 @@ async fn words(session: &Session<'_>, place: &Place<'_>, typing: &str) -> Next {
         ["taint"] => objects(session, place, typing, Some(&["nodes"])).await,
         ["logs" | "exec" | "attach" | "debug" | "port-forward"] => match first {
             None if typing.contains('/') => objects(session, place, typing, None).await,
-            None if place.path == ["debug"] => names(session, "pods").await.and(Next::some(&["pod/", "node/"])),
+            None if place.path == ["debug"] => {
+                names(session, "pods").await.and(Next::some(&["pod/", "node/"]))
+            }
             None => {
                 let others = ["deployment/", "job/", "pod/", "replicaset/", "service/", "statefulset/"];
                 names(session, "pods").await.and(Next::some(&others))
@@ -198,7 +213,17 @@ async fn words(session: &Session<'_>, place: &Place<'_>, typing: &str) -> Next {
             None => kinds(session, None).await,
         },
         ["auth", "can-i"] => match place.words.len() {
-            0 => Next::some(&["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch", "*"]),
+            0 => Next::some(&[
+                "create",
+                "delete",
+                "deletecollection",
+                "get",
+                "list",
+                "patch",
+                "update",
+                "watch",
+                "*",
+            ]),
             1 => kinds(session, None).await,
             _ => Next::default(),
         },

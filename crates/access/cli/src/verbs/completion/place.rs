@@ -22,8 +22,13 @@ pub(super) struct Place<'w> {
 
 impl<'w> Place<'w> {
     pub(super) fn of(before: &[&'w str]) -> Self {
-        let mut place =
-            Self { command: &ROOT, path: Vec::new(), words: Vec::new(), wants: Wants::Word, values: Vec::new() };
+        let mut place = Self {
+            command: &ROOT,
+            path: Vec::new(),
+            words: Vec::new(),
+            wants: Wants::Word,
+            values: Vec::new(),
+        };
         for word in before {
             place.take(word);
         }
@@ -51,7 +56,8 @@ impl<'w> Place<'w> {
 
     fn flag(&mut self, word: &'w str) {
         if let Some(long) = word.strip_prefix("--") {
-            let (name, given) = long.split_once('=').map_or((long, None), |(name, given)| (name, Some(given)));
+            let (name, given) =
+                long.split_once('=').map_or((long, None), |(name, given)| (name, Some(given)));
             let Some(flag) = self.long(name) else { return };
             match (given, flag.takes) {
                 (Some(given), _) => self.values.push((flag, given)),
@@ -63,7 +69,9 @@ impl<'w> Place<'w> {
         let mut letters = word.chars();
         letters.next();
         while let Some(letter) = letters.next() {
-            let Some(flag) = self.command.every_flag().find(|flag| flag.short == Some(letter)) else { return };
+            let Some(flag) = self.command.every_flag().find(|flag| flag.short == Some(letter)) else {
+                return;
+            };
             if matches!(flag.takes, Takes::Value(_)) {
                 match letters.as_str() {
                     "" => self.wants = Wants::Value(flag),

@@ -106,7 +106,8 @@ fn service(name: &str, spec: Value) -> Value {
 
 async fn made(api: &Api, name: &str, spec: Value) -> Result<String, String> {
     let made = api.create("services", "default", service(name, spec)).await;
-    made.map(|made| made["spec"]["clusterIP"].as_str().unwrap().to_owned()).map_err(|status| status.message.to_string())
+    made.map(|made| made["spec"]["clusterIP"].as_str().unwrap().to_owned())
+        .map_err(|status| status.message.to_string())
 }
 
 async fn add(api: &Api, name: &str, cidrs: Value) {
@@ -153,7 +154,8 @@ async fn a_further_range_gives_addresses_until_it_is_to_leave() {
     assert!(made(&api, "d", json!({})).await.unwrap_err().contains("range is full"), "at once");
     assert!(made(&api, "d", json!({"clusterIP": "10.7.0.3"})).await.unwrap_err().contains(outside));
     until(&api, "more", "says that it is in use", |one| ready(one) == ["False", "Terminating"]).await;
-    let same = api.merge("services", "default", "b", json!({"metadata": {"labels": {"a": "b"}}})).await.unwrap();
+    let same =
+        api.merge("services", "default", "b", json!({"metadata": {"labels": {"a": "b"}}})).await.unwrap();
     assert_eq!(same["spec"]["clusterIP"], "10.7.0.2", "who has an address keeps it");
     api.delete("services", "default", "b").await.unwrap();
     api.delete("services", "default", "c").await.unwrap();
@@ -222,7 +224,8 @@ async fn a_range_from_before_there_were_finalizers() {
 async fn the_cluster_s_own_follows_the_second_family_and_nothing_else() {
     let api = with(small()).await;
     let again = |cidrs: Vec<(&str, u8)>| {
-        let service_cidrs = cidrs.into_iter().map(|(address, bits)| (address.parse().unwrap(), bits)).collect();
+        let service_cidrs =
+            cidrs.into_iter().map(|(address, bits)| (address.parse().unwrap(), bits)).collect();
         Registry::start(api.registry.store().clone(), api.clock.clone(), Options { service_cidrs, ..small() })
     };
     let _dual = again(vec![("10.0.0.0", 30), ("fd00::", 112)]).await.unwrap();
@@ -252,9 +255,19 @@ async fn no_address_outlives_its_range() {
             .map(|at| {
                 let api = api.clone();
                 tokio::spawn(async move {
-                    let _ = made(&api, &format!("s{round}-{at}"), json!({"clusterIP": format!("10.7.0.{}", at + 1)})).await;
+                    let _ = made(
+                        &api,
+                        &format!("s{round}-{at}"),
+                        json!({"clusterIP": format!("10.7.0.{}", at + 1)}),
+                    )
+                    .await;
                     let _ = api.delete("services", "default", &format!("s{round}-{at}")).await;
-                    made(&api, &format!("t{round}-{at}"), json!({"clusterIP": format!("10.7.0.{}", at + 101)})).await
+                    made(
+                        &api,
+                        &format!("t{round}-{at}"),
+                        json!({"clusterIP": format!("10.7.0.{}", at + 101)}),
+                    )
+                    .await
                 })
             })
             .collect();

@@ -121,7 +121,7 @@ impl Scene {
     }
 
     fn kubectl_command(&self, arguments: &[&str]) -> Command {
-        let mut command = self.server.command("kubectl");
+        let mut command = self.server.command(kedge_shipped::kubectl());
         command.env("KUBECONFIG", self.server.file("kubeconfig")).env("HOME", self.server.file(""));
         command.arg("--request-timeout=20s").args(arguments);
         command

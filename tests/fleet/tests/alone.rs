@@ -70,7 +70,7 @@ impl Alone {
 
     #[track_caller]
     fn kubectl(&self, arguments: &[&str]) -> String {
-        let mut command = within(&self.host, "kubectl");
+        let mut command = within(&self.host, kedge_shipped::kubectl());
         command.env("KUBECONFIG", self.data().join("kubeconfig")).env("HOME", &self.folder);
         command.arg("--request-timeout=20s").args(arguments);
         told(command)

@@ -71,7 +71,7 @@ impl Server {
     }
 
     fn get(&self, what: &str) -> Result<Value, String> {
-        let mut command = Command::new("kubectl");
+        let mut command = Command::new(kedge_shipped::kubectl());
         command.env("KUBECONFIG", self.folder.join("kubeconfig")).env("HOME", &self.folder);
         let output = command.args(["get", what, "--output=json"]).output().unwrap();
         match output.status.success() {

@@ -6,6 +6,8 @@
     reason = "helpers of tests fail like tests"
 )]
 
+mod kubectl;
+
 use std::fs::File as LogFile;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -16,6 +18,8 @@ use kedge_images::{File, Store, build};
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+
+pub use self::kubectl::kubectl;
 
 /// What the image is called that [`import`] brings.
 pub const IMAGE: &str = "busybox:1";

@@ -90,7 +90,7 @@ impl Machine {
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(std::env::var_os("KUBECTL").unwrap_or_else(|| "kubectl".into()));
+        let mut command = Command::new(kedge_shipped::kubectl());
         command
             .env("KUBECONFIG", self.data().join("kubeconfig"))
             .env("HOME", self.dir.path())

@@ -26,7 +26,7 @@ pub(crate) fn leads_to_a_web_page(machine: &Machine, readme: &Path) {
     // The gateway of a test is not at port 80, and this machine's own names are left alone.
     let port = machine.gateway();
     let curl = format!("curl() {{ command curl -sS --connect-to ::127.0.0.1:{port} \"$@\"; }}");
-    let kubectl = "kubectl() { command \"${KUBECTL:-kubectl}\" \"$@\"; }";
+    let kubectl = format!("kubectl() {{ command '{}' \"$@\"; }}", kedge_shipped::kubectl().display());
     let script = format!("set -euo pipefail\n{curl}\n{kubectl}\n{typed}");
     let said = Command::new("bash").args(["-c", &script]).current_dir(here.path()).output().unwrap();
     let [out, err] = [&said.stdout, &said.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());

@@ -260,7 +260,7 @@ fn is_listening(url: &str) -> bool {
 }
 
 fn try_kubectl(data: &Path, path: &str) -> Result<Vec<u8>, String> {
-    let mut command = Command::new(std::env::var_os("KUBECTL").unwrap_or_else(|| "kubectl".into()));
+    let mut command = Command::new(kedge_shipped::kubectl());
     let said = command
         .arg("--kubeconfig")
         .arg(data.join("kubeconfig"))

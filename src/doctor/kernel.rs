@@ -30,11 +30,10 @@ fn network() -> Option<[bool; 4]> {
         Socket::netfilter()?.apply(&mut batch)
     };
     let mut socket = Socket::route().ok()?;
-    let bridge = socket.tell(&mut [link::bridge("doctor0", MAC, MTU)]).and_then(|()| socket.link("doctor0"));
-    let wire = bridge.as_ref().ok().and_then(|bridge| {
-        let namespace = Namespace::here().ok()?;
-        let (here, there) = ("doctor1", "doctor2");
-        let wire = Wire { here, bridge: bridge.index, there, namespace: &namespace, mac: MAC, mtu: MTU };
+    let bridge = socket.tell(&mut [link::bridge("doctor0", MAC, MTU)]);
+    let wire = Namespace::here().ok().and_then(|namespace| {
+        let (here, there, here_mac, there_mac) = ("doctor1", "doctor2", MAC, MAC);
+        let wire = Wire { here, here_mac, group: 1, there, there_mac, namespace: &namespace, mtu: MTU };
         socket.tell(&mut [link::wire(&wire)]).ok()
     });
     let tunnel =

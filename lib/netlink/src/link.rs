@@ -20,13 +20,20 @@ const NAME: u16 = 3;
 const MTU: u16 = 4;
 const MASTER: u16 = 10;
 const INFO: u16 = 18;
+const BY_FAMILY: u16 = 26;
+const GROUP: u16 = 27;
 const NAMESPACE: u16 = 28;
 const INFO_KIND: u16 = 1;
 const INFO_DATA: u16 = 2;
-const INFO_PORT: u16 = 5;
 const VETH_PEER: u16 = 1;
 const BRIDGE_SNOOPING: u16 = 23;
-const PORT_HAIRPIN: u16 = 4;
+const OLDER_FAMILY: u16 = 2;
+const NEWER_FAMILY: u16 = 10;
+const FAMILY_SETTINGS: u16 = 1;
+const OWN_ADDRESS: u16 = 8;
+const NO_OWN_ADDRESS: u8 = 1;
+const SEND_REDIRECTS: u16 = 6;
+const ROUTE_LOOPBACK: u16 = 26;
 const TUNNEL: &str = "vxlan";
 const TUNNEL_ID: u16 = 1;
 const TUNNEL_LEARNING: u16 = 7;
@@ -49,6 +56,8 @@ pub struct Link {
     pub is_ethernet: bool,
     /// The bridge that it is a port of.
     pub master: Option<u32>,
+    /// A number that links of one kind share; rules for packets may ask for it.
+    pub group: u32,
     /// If it is one.
     pub tunnel: Option<Tunnel>,
 }
@@ -63,15 +72,15 @@ pub struct Tunnel {
     pub from: Option<Ipv6Addr>,
 }
 
-/// A wire with one end here, a port of a bridge, and the other end in a namespace.
+/// A wire with one end here and the other in a namespace.
 #[derive(Debug)]
 pub struct Wire<'a> {
     pub here: &'a str,
-    pub bridge: u32,
+    pub here_mac: Mac,
+    pub group: u32,
     pub there: &'a str,
+    pub there_mac: Mac,
     pub namespace: &'a Namespace,
-    /// Of the end that is there.
-    pub mac: Mac,
     pub mtu: u32,
 }
 
@@ -87,19 +96,21 @@ pub fn bridge(name: &str, mac: Mac, mtu: u32) -> Message {
     message
 }
 
-/// Both ends at once; the one here is up already.
+/// Both ends at once. Neither is up: one that is while the other is not makes the kernel stop everything that is about links, as soon as
+/// it finds time to look at both, until no processor sends by it any more.
 pub fn wire(wire: &Wire<'_>) -> Message {
     let what = format!("connect {} to {}", wire.here, wire.there);
-    let mut message = Message::new(what, NEW, CREATE | EXCLUSIVE, &fixed(0, IS_UP, IS_UP));
+    let mut message = Message::new(what, NEW, CREATE | EXCLUSIVE, &fixed(0, 0, 0));
     let mtu = wire.mtu.to_ne_bytes();
-    message.text(NAME, wire.here).attribute(MTU, &mtu).attribute(MASTER, &wire.bridge.to_ne_bytes());
+    message.text(NAME, wire.here).attribute(ADDRESS, &wire.here_mac).attribute(MTU, &mtu);
+    message.attribute(GROUP, &wire.group.to_ne_bytes());
     message.nested(INFO, |info| {
         put_text(info, INFO_KIND, "veth");
         put_nested(info, INFO_DATA, |data| {
             put_nested(data, VETH_PEER, |peer| {
                 peer.extend(fixed(0, 0, 0));
                 put_text(peer, NAME, wire.there);
-                put(peer, ADDRESS, &wire.mac);
+                put(peer, ADDRESS, &wire.there_mac);
                 put(peer, MTU, &mtu);
                 put(peer, NAMESPACE, &wire.namespace.number().to_ne_bytes());
             });
@@ -127,11 +138,27 @@ pub fn tunnel(name: &str, mac: Mac, mtu: u32, tunnel: Tunnel) -> Message {
     message
 }
 
-/// Lets what came by a port of a bridge leave by it again.
-pub fn hairpin(name: &str) -> Message {
-    let mut message = Message::new(format!("let {name} send back"), NEW, 0, &fixed(0, 0, 0));
-    message.text(NAME, name).nested(INFO, |info| {
-        put_nested(info, INFO_PORT, |port| put(port, PORT_HAIRPIN, &[1]));
+/// Lets answers to 127.0.0.1 come back by a link, which a router otherwise takes for a mistake, and tells nobody there of shorter ways.
+pub fn settle(name: &str) -> Message {
+    let mut message = Message::new(format!("settle {name}"), NEW, 0, &fixed(0, 0, 0));
+    message.text(NAME, name).nested(BY_FAMILY, |families| {
+        put_nested(families, OLDER_FAMILY, |family| {
+            put_nested(family, FAMILY_SETTINGS, |settings| {
+                for (setting, value) in [(SEND_REDIRECTS, 0u32), (ROUTE_LOOPBACK, 1)] {
+                    put(settings, setting, &value.to_ne_bytes());
+                }
+            });
+        });
+    });
+    message
+}
+
+/// Keeps a link that is not up yet from giving itself an address of the newer family and asking whether somebody has it already: nobody
+/// is there who would want it. Refused with `AFNOSUPPORT` where there is no such family.
+pub fn without_own_address(name: &str) -> Message {
+    let mut message = Message::new(format!("keep {name} without addresses"), NEW, 0, &fixed(0, 0, 0));
+    message.text(NAME, name).nested(BY_FAMILY, |families| {
+        put_nested(families, NEWER_FAMILY, |family| put(family, OWN_ADDRESS, &[NO_OWN_ADDRESS]));
     });
     message
 }
@@ -147,11 +174,17 @@ pub fn set_mtu(index: u32, mtu: u32) -> Message {
     message
 }
 
-/// Makes it a port of a bridge.
-pub fn join(index: u32, bridge: u32) -> Message {
-    let what = format!("make link {index} a port of link {bridge}");
+pub fn set_group(index: u32, group: u32) -> Message {
+    let mut message = Message::new(format!("put link {index} into a group"), SET, 0, &fixed(index, 0, 0));
+    message.attribute(GROUP, &group.to_ne_bytes());
+    message
+}
+
+/// Makes a port of a bridge a link of its own, known by another hardware address.
+pub fn part(index: u32, mac: Mac) -> Message {
+    let what = format!("make link {index} no port of any bridge");
     let mut message = Message::new(what, SET, 0, &fixed(index, 0, 0));
-    message.attribute(MASTER, &bridge.to_ne_bytes());
+    message.attribute(MASTER, &0u32.to_ne_bytes()).attribute(ADDRESS, &mac);
     message
 }
 
@@ -168,6 +201,13 @@ impl Socket {
         let what = format!("find the link {name}");
         let mut question = Message::new(what.clone(), GET, 0, &fixed(0, 0, 0));
         question.text(NAME, name);
+        self.ask(question, read)?.pop().ok_or(NetlinkError::Nonsense { what })
+    }
+
+    /// The link with a number; an absent one is refused with `NODEV`.
+    pub fn link_at(&mut self, index: u32) -> Result<Link, NetlinkError> {
+        let what = format!("find link {index}");
+        let question = Message::new(what.clone(), GET, 0, &fixed(index, 0, 0));
         self.ask(question, read)?.pop().ok_or(NetlinkError::Nonsense { what })
     }
 
@@ -195,6 +235,7 @@ fn read(body: &[u8]) -> Option<Link> {
             MTU => link.mtu = attribute.number()?,
             ADDRESS => link.mac = attribute.value.to_vec(),
             MASTER => link.master = attribute.number(),
+            GROUP => link.group = attribute.number()?,
             INFO => link.tunnel = read_tunnel(attribute.value),
             _ => {}
         }

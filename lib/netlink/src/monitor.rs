@@ -17,6 +17,8 @@ const ADDRESSES: u32 = 0x10 | 0x100;
 const ROUTES: u32 = 0x40 | 0x400;
 
 const NAME: u16 = 3;
+/// Of a route.
+const OVER: u16 = 4;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -24,7 +26,8 @@ pub enum Change {
     Link(String),
     /// Of the link with this number.
     Address(u32),
-    Route,
+    /// Over the link with this number, if it leads over one alone.
+    Route(Option<u32>),
     /// Somebody on the link with this number is not there any more.
     NeighbourGone(u32),
     /// There were more than the kernel keeps for us.
@@ -85,7 +88,10 @@ fn read(kind: u16, body: &[u8]) -> Option<Change> {
             Some(Change::Link(name.name()))
         }
         20 | 21 => Some(Change::Address(number(4)?)),
-        24 | 25 => Some(Change::Route),
+        24 | 25 => {
+            let over = attributes(body.get(12..)?).find(|attribute| attribute.kind == OVER);
+            Some(Change::Route(over.and_then(|over| over.number())))
+        }
         29 => Some(Change::NeighbourGone(number(4)?)),
         _ => None,
     }

@@ -33,6 +33,8 @@ const BOTH: u8 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hook {
     Arriving = 0,
+    /// Where those end that are for this machine itself.
+    Here = 1,
     /// On the way from one link to another.
     Through = 2,
     FromHere = 3,

@@ -168,7 +168,7 @@ fn started(pid: u32) -> Option<String> {
     fields.nth(18).map(str::to_owned)
 }
 
-/// The ends of wires at the bridge that the network was told of.
+/// The node's ends of wires to pods: links of the same group as the bridge that the network was told of.
 fn wires(data: &Path, host: Option<&str>) -> usize {
     let files = fs::read_dir(data.join("cni/net.d")).into_iter().flatten().flatten();
     let texts = files.filter_map(|file| fs::read_to_string(file.path()).ok());
@@ -177,12 +177,18 @@ fn wires(data: &Path, host: Option<&str>) -> usize {
         rest.split('"').nth(1).map(str::to_owned)
     });
     let Some(bridge) = bridge.into_iter().next() else { return 0 };
-    let mut command = match host {
-        Some(host) => within(host, "ip"),
-        None => Command::new("ip"),
+    let show = |what: &[&str]| {
+        let mut command = match host {
+            Some(host) => within(host, "ip"),
+            None => Command::new("ip"),
+        };
+        let said = command.args(["-o", "link", "show"]).args(what).output().unwrap();
+        String::from_utf8_lossy(&said.stdout).into_owned()
     };
-    let said = command.args(["-o", "link", "show", "type", "veth", "master", &bridge]).output().unwrap();
-    String::from_utf8_lossy(&said.stdout).lines().count()
+    let shown = show(&["dev", &bridge]);
+    let Some((_, rest)) = shown.split_once(" group ") else { return 0 };
+    let group = rest.split_whitespace().next().unwrap_or_default();
+    show(&["type", "veth", "group", group]).lines().count()
 }
 
 fn shims(data: &Path) -> Vec<String> {

@@ -4,7 +4,8 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use kedge_netlink::link::{Mac, Wire};
-use kedge_netlink::{Errno, Namespace, NetlinkError, Socket, address, link, qdisc, route};
+use kedge_netlink::qdisc::Pace;
+use kedge_netlink::{Errno, Namespace, Socket, address, link, qdisc, route};
 use kedge_range::width;
 
 use crate::bridge;
@@ -12,9 +13,10 @@ use crate::doors;
 use crate::error::NetworkError;
 use crate::leftovers;
 use crate::network::Network;
-use crate::owner::{Owner, mac_of};
+use crate::owner::Owner;
 use crate::pace::Limits;
 use crate::records::{Record, Records};
+use crate::wire::{ends, gateway_mac, pod_mac};
 
 /// How a container is connected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,9 +41,9 @@ pub(crate) fn attach(
         Namespace::open(path).map_err(|source| NetworkError::Namespace { path: path.to_owned(), source })?;
     let mut socket = Socket::route()?;
     // Before the records are locked: it may have to lock them itself.
-    let bridge = bridge::ensure(network, &mut socket)?;
+    bridge::ensure(network, &mut socket)?;
     let record = reserve(network, owner, path, doors, limits)?;
-    let attached = connect(network, owner, (path, &namespace), &record, &mut socket, bridge);
+    let attached = connect(network, owner, (path, &namespace), &record, &mut socket);
     if attached.is_err() {
         // What went wrong first is what is told.
         let _undone = detach(network, owner);
@@ -87,40 +89,54 @@ fn connect(
     (path, namespace): (&Path, &Namespace),
     record: &Record,
     socket: &mut Socket,
-    bridge: u32,
 ) -> Result<Attached, NetworkError> {
     let wire = owner.wire(&network.bridge);
-    let mac = record.addresses.first().copied().map(mac_of).unwrap_or_default();
-    let made = Wire { here: &wire, bridge, there: &owner.link, namespace, mac, mtu: network.mtu };
-    // Where bridges are filtered as routers are, a pod that calls itself by the node's address never leaves the bridge.
-    socket.tell(&mut [link::wire(&made), link::hairpin(&wire)])?;
+    let mac = pod_mac(&record.addresses);
+    let made = Wire {
+        here: &wire,
+        here_mac: gateway_mac(network),
+        group: network.mark(),
+        there: &owner.link,
+        there_mac: mac,
+        namespace,
+        mtu: network.mtu,
+    };
+    socket.tell(&mut [link::wire(&made), link::settle(&wire)])?;
+    match socket.tell(&mut [link::without_own_address(&wire)]) {
+        Err(error) if !error.is(Errno::AFNOSUPPORT) => return Err(error.into()),
+        _ => {}
+    }
+    // It stays in the namespace that it was opened in.
+    let there = namespace.inside(Socket::route);
+    let mut there = there.map_err(|source| NetworkError::Namespace { path: path.to_owned(), source })??;
     // Packets of pods may just get smaller: whoever makes them so sees this wire, or we see what he did before.
     let mtu = socket.link(&network.bridge)?.mtu;
-    let index = socket.link(&wire)?.index;
-    let mut wanted: Vec<_> =
-        record.limits.towards().map(|pace| qdisc::limit(index, pace)).into_iter().collect();
-    wanted.extend((mtu != network.mtu).then(|| link::set_mtu(index, mtu)));
-    socket.tell(&mut wanted)?;
+    let (here_index, there_index) = (socket.link(&wire)?.index, there.link(&owner.link)?.index);
+    // One right after the other: see what is said of wires.
+    there.tell(&mut [link::up(there_index)])?;
+    socket.tell(&mut [link::up(here_index)])?;
     let gateway = |address: &IpAddr| {
         let range = network.ranges.iter().find(|range| range.contains(*address));
         range.map(|range| (*address, range.gateway()))
     };
     let addresses: Vec<(IpAddr, IpAddr)> = record.addresses.iter().filter_map(gateway).collect();
-    let inside = namespace.inside(|| -> Result<(), NetlinkError> {
-        let mut socket = Socket::route()?;
-        let index = socket.link(&owner.link)?.index;
-        let mut wanted = vec![link::up(index)];
+    let placed: Vec<_> = addresses.iter().map(|(pod, gateway)| (*pod, Some(*gateway))).collect();
+    let common = |index: u32, pace: Option<Pace>| {
+        let mut wanted: Vec<_> = pace.map(|pace| qdisc::limit(index, pace)).into_iter().collect();
         wanted.extend((mtu != network.mtu).then(|| link::set_mtu(index, mtu)));
-        // At his end, where packets can wait; only who may change his own network could take it away.
-        wanted.extend(record.limits.from().map(|pace| qdisc::limit(index, pace)));
-        for (address, gateway) in &addresses {
-            // Alone on its link: everything goes through the node, which sees it all and may have a say in it.
-            wanted.push(address::add(index, *address, width(*address)));
-            wanted.push(route::default(index, *gateway));
-        }
-        socket.tell(&mut wanted)
-    });
-    inside.map_err(|source| NetworkError::Namespace { path: path.to_owned(), source })??;
+        wanted
+    };
+    let mut wanted = common(here_index, record.limits.towards());
+    wanted.extend(ends(here_index, mac, &placed));
+    socket.tell(&mut wanted)?;
+    // The limit at his end is where packets can wait; only who may change his own network could take it away.
+    let mut wanted = common(there_index, record.limits.from());
+    for (address, gateway) in &addresses {
+        // Alone on its link: everything goes through the node, which sees it all and may have a say in it.
+        wanted.push(address::add(there_index, *address, width(*address)));
+        wanted.push(route::default(there_index, *gateway));
+    }
+    there.tell(&mut wanted)?;
     Ok(Attached { wire, mac, mtu, addresses })
 }
 

@@ -1,4 +1,5 @@
-//! What all pods of a node share: the bridge with the gateways, the kernel's settings for it, and the table of rules.
+//! What all pods of a node share: the bridge, which holds the gateways' addresses and whose ports are none, the kernel's settings, and
+//! the table of rules.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -8,15 +9,16 @@ use std::path::{Path, PathBuf};
 use kedge_netlink::address::Held;
 use kedge_netlink::link::Link;
 use kedge_netlink::route::Route;
-use kedge_netlink::{Errno, Message, Namespace, NetlinkError, Socket, address, link};
+use kedge_netlink::{Errno, Namespace, NetlinkError, Socket, address, link};
 use kedge_range::Range;
 
 use crate::error::NetworkError;
 use crate::filter;
 use crate::network::Network;
-use crate::owner::{Owner, mac_of};
+use crate::owner::Owner;
 use crate::records::{Record, Records};
 use crate::ways;
+use crate::wire;
 
 const SETTINGS: &str = "/proc/sys/net";
 /// An address for documentation, that nobody has: the way to it is the way to everybody.
@@ -70,15 +72,12 @@ pub fn is_prepared(network: &Network) -> Result<bool, NetworkError> {
     Ok(bridge.is_up && bridge.mtu == network.mtu && network.ranges.iter().all(has))
 }
 
-/// The bridge's number; it is made if a start of the machine or a hand took it away.
-pub(crate) fn ensure(network: &Network, socket: &mut Socket) -> Result<u32, NetworkError> {
+/// The bridge is made if a start of the machine or a hand took it away.
+pub(crate) fn ensure(network: &Network, socket: &mut Socket) -> Result<(), NetworkError> {
     match socket.link(&network.bridge) {
-        Ok(bridge) if bridge.is_up => Ok(bridge.index),
+        Ok(bridge) if bridge.is_up => Ok(()),
         Err(error) if !error.is(Errno::NODEV) => Err(error.into()),
-        _ => {
-            prepare(network)?;
-            Ok(socket.link(&network.bridge)?.index)
-        }
+        _ => prepare(network),
     }
 }
 
@@ -105,13 +104,15 @@ fn make_bridge(network: &Network, pods: &[(Owner, Record)]) -> Result<(), Networ
     let links = socket.links()?;
     let held = socket.addresses()?;
     let routes = socket.routes()?;
-    if let Some(taken) = network.ranges.iter().find_map(|range| taken(network, range, &links, &held, &routes))
+    // A wire may be there for a while after its pod is, and somebody may have put one into another group.
+    let mut own = vec![network.bridge.clone(), network.tunnel()];
+    own.extend(pods.iter().map(|(owner, _)| owner.wire(&network.bridge)));
+    let is_own = |link: &Link| link.group == network.mark() || own.contains(&link.name);
+    if let Some(taken) = network.ranges.iter().find_map(|range| taken(is_own, range, &links, &held, &routes))
     {
         return Err(taken);
     }
-    // Its own name gives it a hardware address that stays, whoever is connected to it.
-    let gateway = network.ranges.first().map_or(ANYBODY, |range| range.gateway());
-    match socket.tell(&mut [link::bridge(&network.bridge, mac_of(gateway), network.mtu)]) {
+    match socket.tell(&mut [link::bridge(&network.bridge, wire::gateway_mac(network), network.mtu)]) {
         Err(error) if !error.is(Errno::EXIST) => return Err(error.into()),
         _ => {}
     }
@@ -120,24 +121,26 @@ fn make_bridge(network: &Network, pods: &[(Owner, Record)]) -> Result<(), Networ
     if bridge.mtu != network.mtu {
         wanted.push(link::set_mtu(bridge.index, network.mtu));
     }
+    if bridge.group != network.mark() {
+        wanted.push(link::set_group(bridge.index, network.mark()));
+    }
     let gateways = network.ranges.iter();
     wanted.extend(gateways.map(|range| address::add(bridge.index, range.gateway(), range.bits())));
     let old = held.iter().filter(|held| held.link == bridge.index && is_stale(held, network, pods));
     wanted.extend(old.map(|held| address::remove(held.link, held.address, held.bits)));
-    wanted.extend(wires(network, pods, &links, bridge.index));
+    wanted.extend(wire::mended(network, pods, (&links, &held, &routes)));
     socket.tell(&mut wanted)?;
-    settings(network)
+    settings(network, pods)
 }
 
 /// Whoever else on this machine has addresses of a range, or the way to some.
 fn taken(
-    network: &Network,
+    is_own: impl Fn(&Link) -> bool,
     range: &Range,
     links: &[Link],
     held: &[Held],
     routes: &[Route],
 ) -> Option<NetworkError> {
-    let own = [network.bridge.clone(), network.tunnel()];
     let networks = held.iter().filter_map(|held| Some((held.link, Range::new(held.address, held.bits)?)));
     let networks = networks.filter(|(_, other)| other.overlaps(range));
     // A way to more than the range is no claim to it: ours is the better one.
@@ -145,17 +148,9 @@ fn taken(
     let ways = others.filter_map(|route| Some((route.link, Range::new(route.to.0, route.to.1)?)));
     let ways = ways.filter(|(_, other)| other.bits() >= range.bits() && other.overlaps(range));
     networks.chain(ways).find_map(|(index, other)| {
-        let link = links.iter().find(|link| link.index == index && !own.contains(&link.name))?;
+        let link = links.iter().find(|link| link.index == index && !is_own(link))?;
         Some(NetworkError::Taken { range: *range, link: link.name.clone(), other })
     })
-}
-
-/// Wires that lost their bridge, as it was made anew.
-fn wires(network: &Network, pods: &[(Owner, Record)], links: &[Link], bridge: u32) -> Vec<Message> {
-    let names = pods.iter().map(|(owner, _)| owner.wire(&network.bridge));
-    let loose = names.filter_map(|name| links.iter().find(|link| link.name == name));
-    let loose = loose.filter(|link| link.master != Some(bridge));
-    loose.flat_map(|link| [link::join(link.index, bridge), link::hairpin(&link.name)]).collect()
 }
 
 /// A gateway of a range that the node had before, once no pod has an address of it any more.
@@ -165,16 +160,15 @@ fn is_stale(held: &Held, network: &Network, pods: &[(Owner, Record)]) -> bool {
     is_gateway && !pods.iter().flat_map(|(_, pod)| &pod.addresses).any(|address| range.contains(*address))
 }
 
-fn settings(network: &Network) -> Result<(), NetworkError> {
+fn settings(network: &Network, pods: &[(Owner, Record)]) -> Result<(), NetworkError> {
     let has = |is_v4: bool| network.ranges.iter().any(|range| range.gateway().is_ipv4() == is_v4);
     if has(true) {
         set("ipv4/ip_forward", "1")?;
-        quiet(&network.bridge);
-        // The answer of a pod behind a door at 127.0.0.1 comes back by the bridge.
-        set(&format!("ipv4/conf/{}/route_localnet", network.bridge), "1")?;
+        quiet();
     }
     if has(false) {
-        keep_advertised_routes()?;
+        let wires = pods.iter().map(|(owner, _)| owner.wire(&network.bridge));
+        keep_advertised_routes(&wires.chain([network.bridge.clone()]).collect::<Vec<_>>())?;
         set("ipv6/conf/all/forwarding", "1")?;
         // Nobody else can have the bridge's own address: its first pod need not wait until nobody has answered.
         set(&format!("ipv6/conf/{}/accept_dad", network.bridge), "0")?;
@@ -182,13 +176,11 @@ fn settings(network: &Network) -> Result<(), NetworkError> {
     Ok(())
 }
 
-/// Pods of one node reach each other by the link that they came from, and each such packet makes the kernel look for somebody to tell
-/// of a shorter way, which there is not. The rules drop what it would tell in any case: where this cannot be set, it only costs time.
-/// Others keep what their own links say; it is asked of both.
-fn quiet(bridge: &str) {
-    for link in [bridge, "all"] {
-        let _quiet = set(&format!("ipv4/conf/{link}/send_redirects"), "0");
-    }
+/// A pod that calls itself through the node is reached by the link that it came from, and each such packet makes the kernel look for
+/// somebody to tell of a shorter way, which there is not. The rules drop what it would tell in any case: where this cannot be set, it only
+/// costs time. Others keep what their own links say; it is asked of both.
+fn quiet() {
+    let _quiet = set("ipv4/conf/all/send_redirects", "0");
 }
 
 /// Who is reached straight may answer in a tunnel: it may see links otherwise than we do.
@@ -196,13 +188,16 @@ pub(crate) fn accept_from_anywhere(link: &str) -> Result<(), NetworkError> {
     set(&format!("ipv4/conf/{link}/rp_filter"), "2")
 }
 
-/// A machine that forwards no longer learns its own way out from its router, unless it is told to.
-fn keep_advertised_routes() -> Result<(), NetworkError> {
+/// A machine that forwards no longer learns its own way out from its router, unless it is told to. Pods are nobody's routers.
+fn keep_advertised_routes(own: &[String]) -> Result<(), NetworkError> {
     let folder = Path::new(SETTINGS).join("ipv6/conf");
     let failed = |source| NetworkError::Setting { path: folder.clone(), source };
     for entry in fs::read_dir(&folder).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
         let Some(name) = name.to_str().filter(|name| !matches!(*name, "all" | "default")) else { continue };
+        if own.iter().any(|own| own == name) {
+            continue;
+        }
         let accepts = format!("ipv6/conf/{name}/accept_ra");
         if fs::read_to_string(Path::new(SETTINGS).join(&accepts)).is_ok_and(|now| now.trim() == "1") {
             set(&accepts, "2")?;

@@ -24,26 +24,32 @@ const ICMP_V6: u8 = 58;
 const ICMP_V6_REDIRECT: u8 = 137;
 
 /// Where the kernel's own steps are, and others expect these chains.
-const BEFORE_CONNECTIONS: i32 = -300;
+const BEFORE_TARGETS: i32 = -110;
 const TARGETS: i32 = -100;
+const BEFORE_FILTERS: i32 = -10;
 const USUAL: i32 = 0;
 const SOURCES: i32 = 100;
 
 /// The whole table anew, with the doors of those that are there; whatever it was before is gone in the same moment.
-pub(crate) fn table(network: &Network, pods: &[Record]) -> Batch {
+pub(crate) fn table(network: &Network, records: &[Record]) -> Batch {
     let mut batch = Batch::of(&network.table);
     // Making it first lets removing it succeed in any case.
     batch.table().without_table().table();
     sets(&mut batch);
-    for entry in pods.iter().flat_map(entries) {
+    for entry in records.iter().flat_map(entries) {
         batch.element(entry.set, &entry.key, entry.value.as_deref());
     }
-    let bridge = network.bridge.as_str();
+    let pods = network.mark();
 
-    // The node's own doors to itself are open to the bridge only so that answers come back; nobody may enter by them.
-    batch.chain_at("guard", Work::Filter, Hook::Arriving, BEFORE_CONNECTIONS);
-    // Every packet meets this rule: what is known soonest is asked first.
-    batch.rule("guard", &to(Rule::new(), loopback()).came_by(bridge).drop());
+    // The node's own doors to itself are open to pods only so that answers come back; nobody may enter by them. Neither chain is met by
+    // packets from one pod to another: this one only by the first of a flow, before anybody sends it elsewhere,
+    batch.chain_at("outside", Work::Translate, Hook::Arriving, BEFORE_TARGETS);
+    batch.rule("outside", &to(Rule::new(), loopback()).came_by_group(pods).drop());
+    // and this one by what ends here, as what is no part of any flow does not meet the other.
+    batch.chain_at("guard", Work::Filter, Hook::Here, BEFORE_FILTERS);
+    let entering = to(Rule::new(), loopback()).came_by_group(pods);
+    batch.rule("guard", &entering.clone().was_sent_elsewhere().accept());
+    batch.rule("guard", &entering.drop());
 
     batch.chain("doors");
     for family in [Family::V4, Family::V6] {
@@ -58,7 +64,7 @@ pub(crate) fn table(network: &Network, pods: &[Record]) -> Batch {
     for range in &network.ranges {
         batch.rule("leaving", &way_out(range, &network.cluster));
     }
-    batch.rule("leaving", &from(Rule::new().leaves_by(bridge), loopback()).masquerade());
+    batch.rule("leaving", &from(Rule::new().leaves_by_group(pods), loopback()).masquerade());
     for (family, set) in [(Family::V4, SELF_V4), (Family::V6, SELF_V6)] {
         batch.rule("leaving", &through_own_door(family, set).masquerade());
     }
@@ -66,7 +72,7 @@ pub(crate) fn table(network: &Network, pods: &[Record]) -> Batch {
     // Pods are told to send everything to the node; a redirect would send them where they cannot go.
     batch.chain_at("quiet", Work::Filter, Hook::FromHere, USUAL);
     for (protocol, redirect) in [(ICMP, ICMP_REDIRECT), (ICMP_V6, ICMP_V6_REDIRECT)] {
-        let rule = Rule::new().leaves_by(bridge).protocol(protocol).begins_with(redirect);
+        let rule = Rule::new().leaves_by_group(pods).protocol(protocol).begins_with(redirect);
         batch.rule("quiet", &rule.drop());
     }
     batch

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::ErrorKind;
 
+use kedge_netlink::link::Link;
 use kedge_netlink::nft::Batch;
 use kedge_netlink::{Errno, Socket, link};
 
@@ -37,20 +38,19 @@ pub(crate) fn keep_only(network: &Network, known: &[Owner]) -> Result<(), Networ
 /// Takes away everything that a node's network put on this machine. Containers that still run lose their network.
 pub fn remove(network: &Network) -> Result<(), NetworkError> {
     let mut socket = Socket::route()?;
-    match socket.link(&network.bridge) {
-        Ok(bridge) => {
-            let links = socket.links()?;
-            let ports = links.iter().filter(|link| link.master == Some(bridge.index));
-            let mut all: Vec<_> = ports.map(|link| link::delete(&link.name)).collect();
-            all.push(link::delete(&network.bridge));
-            match socket.tell(&mut all) {
-                // One that goes by itself meanwhile.
-                Err(error) if !error.is(Errno::NODEV) => return Err(error.into()),
-                _ => {}
-            }
-        }
-        Err(error) if error.is(Errno::NODEV) => {}
-        Err(error) => return Err(error.into()),
+    let links = socket.links()?;
+    let bridge = links.iter().find(|link| link.name == network.bridge).map(|link| link.index);
+    // Whoever is a port of the bridge was made before wires were links of their own.
+    let is_own = |link: &&Link| {
+        link.group == network.mark()
+            || Some(link.index) == bridge
+            || (bridge.is_some() && link.master == bridge)
+    };
+    let mut all: Vec<_> = links.iter().filter(is_own).map(|link| link::delete(&link.name)).collect();
+    match socket.tell(&mut all) {
+        // One that goes by itself meanwhile.
+        Err(error) if !error.is(Errno::NODEV) => return Err(error.into()),
+        _ => {}
     }
     ways::remove(network)?;
     let mut socket = Socket::netfilter()?;

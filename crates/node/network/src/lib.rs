@@ -16,6 +16,7 @@ mod owner;
 mod pace;
 mod records;
 mod ways;
+mod wire;
 
 pub use bridge::{is_prepared, outward_mtu, prepare};
 pub use error::NetworkError;

@@ -86,7 +86,9 @@ pub fn concerns(network: &Network, change: &Change) -> bool {
         Change::Link(name) => !name.starts_with("veth"),
         // Neighbours of others go all the time; ours are looked at with the rest.
         Change::NeighbourGone(link) => kernel::is_tunnel(network, *link),
-        Change::Address(_) | Change::Route | Change::Lost => true,
+        // Nor do their addresses, and the ways to them.
+        Change::Address(link) | Change::Route(Some(link)) => kernel::is_beside_pods(network, *link),
+        Change::Route(None) | Change::Lost => true,
     }
 }
 

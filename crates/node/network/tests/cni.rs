@@ -156,10 +156,10 @@ fn nobody_gets_what_another_has() {
         reap(&scene.network).unwrap();
         let reserved = scene.reserved();
         assert_eq!(reserved.len(), 100, "nothing is lost: {reserved:?}");
-        let bridge = |socket: &mut Socket| socket.link(&scene.network.bridge).unwrap().index;
         let mut socket = Socket::route().unwrap();
-        let (bridge, links) = (bridge(&mut socket), socket.links().unwrap());
-        assert_eq!(links.iter().filter(|link| link.master == Some(bridge)).count(), 50);
+        let (bridge, links) = (socket.link(&scene.network.bridge).unwrap(), socket.links().unwrap());
+        let wires = links.iter().filter(|link| link.group == bridge.group && link.index != bridge.index);
+        assert_eq!(wires.count(), 50);
 
         // Only two of them are still known.
         let known = json!({"cni.dev/valid-attachments": [
@@ -182,13 +182,14 @@ fn checks_see_what_is_missing() {
         let bridge = scene.network.bridge.clone();
         let wire = |told: &Value| told["interfaces"][1]["name"].as_str().unwrap().to_owned();
         type Damage = fn(&Place, &str, &str);
-        let damages: [(&str, Damage); 8] = [
+        let damages: [(&str, Damage); 9] = [
             ("10.7.1.", |pod, _, _| pod.inside(|| ip("-4 addr flush dev eth0"))),
             ("fd07:1::", |pod, _, _| pod.inside(|| ip("-6 addr flush dev eth0 scope global"))),
             ("way out", |pod, _, _| pod.inside(|| ip("route del default"))),
             ("switched on", |pod, _, _| pod.inside(|| ip("link set eth0 down"))),
             ("no eth0", |pod, _, _| pod.inside(|| ip("link set eth0 down name other"))),
-            ("no port", |_, wire, _| ip(&format!("link set {wire} nomaster"))),
+            ("some bridge", |_, wire, bridge| ip(&format!("link set {wire} master {bridge}"))),
+            ("not the way", |_, wire, _| ip(&format!("route flush dev {wire} proto 107"))),
             ("no veth", |_, wire, _| ip(&format!("link del {wire}"))),
             ("10.7.1.1", |_, _, bridge| ip(&format!("addr del 10.7.1.1/24 dev {bridge}"))),
         ];

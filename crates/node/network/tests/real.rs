@@ -88,10 +88,13 @@ impl Scene {
         assert!(outcome.is_done, "{}", outcome.text);
     }
 
-    fn ports_of_the_bridge(&self) -> usize {
+    /// Ends of wires to pods. The bridge is of their group, and has no ports.
+    fn wires(&self) -> usize {
         let mut socket = Socket::route().unwrap();
-        let bridge = socket.link(&self.network.bridge).unwrap().index;
-        socket.links().unwrap().iter().filter(|link| link.master == Some(bridge)).count()
+        let bridge = socket.link(&self.network.bridge).unwrap();
+        let links = socket.links().unwrap();
+        assert!(links.iter().all(|link| link.master.is_none()), "{links:?}");
+        links.iter().filter(|link| link.group == bridge.group).count() - 1
     }
 
     fn reserved(&self) -> Vec<String> {
@@ -129,7 +132,7 @@ fn pods_reach_each_other_the_node_and_the_world() {
         let server = a.listen("10.7.1.2:90");
         let mut stream = scene.node.call("10.7.1.2:90").unwrap();
         assert_eq!(caller(&server, &mut stream).to_string(), "10.7.1.1", "node to pod");
-        assert_eq!(b_ips.len(), 2);
+        assert_eq!((b_ips.len(), scene.wires()), (2, 2));
 
         for name in ["a", "b"] {
             let outcome =
@@ -141,7 +144,7 @@ fn pods_reach_each_other_the_node_and_the_world() {
         drop(b);
         let outcome = scene.ask("DEL", "b", Path::new(""), json!([]));
         assert!(outcome.is_done, "{}", outcome.text);
-        assert_eq!((scene.ports_of_the_bridge(), scene.reserved().len()), (0, 0));
+        assert_eq!((scene.wires(), scene.reserved().len()), (0, 0));
         assert!(!scene.ask("CHECK", "a", &a.path(), json!([])).is_done);
     });
 }
@@ -289,5 +292,67 @@ fn two_nodes_on_one_machine_do_not_meet() {
         let server = pod.listen("0.0.0.0:80");
         let mut stream = scene.node.call("10.7.1.2:80").unwrap();
         caller(&server, &mut stream);
+    });
+}
+
+#[test]
+fn nobody_reaches_what_only_the_node_may() {
+    on_a_thread(|| {
+        let scene = Scene::new(&["10.7.1.0/24"]);
+        let local = json!([{"hostPort": 9000, "containerPort": 80, "hostIP": "127.0.0.1"}]);
+        let (behind, _) = scene.pod("behind", local);
+        let door = behind.listen("0.0.0.0:80");
+        let own = scene.node.listen("127.0.0.1:9001");
+        let (pod, _) = scene.pod("a", json!([]));
+        // What is sent to 127.0.0.1 leaves the pod only if it wants it to.
+        pod.inside(|| {
+            std::fs::write("/proc/sys/net/ipv4/conf/eth0/route_localnet", "1").unwrap();
+            ip("route add 127.0.0.0/8 via 10.7.1.1 dev eth0 onlink");
+        });
+        for target in ["127.0.0.1:9000", "127.0.0.1:9001"] {
+            let target: SocketAddr = target.parse().unwrap();
+            let called = pod.inside(|| TcpStream::connect_timeout(&target, REFUSED));
+            assert!(called.is_err(), "{target}");
+            assert!(scene.node.call(&target.to_string()).is_ok(), "{target}");
+        }
+        drop((door, own));
+    });
+}
+
+/// What was made when wires were ports of the bridge, or somebody took part of it away.
+#[test]
+fn wires_are_mended_while_they_carry() {
+    on_a_thread(|| {
+        let scene = Scene::new(&["10.7.1.0/24", "fd07:1::/64"]);
+        let (a, _) = scene.pod("a", json!([]));
+        let (b, _) = scene.pod("b", json!([]));
+        let links = Socket::route().unwrap().links().unwrap();
+        let wire = links.into_iter().find(|link| link.name.starts_with("veth")).unwrap().name;
+        let meet = |case: &str| {
+            for (from, to, at) in
+                [(&a, &b, "10.7.1.3:80"), (&b, &a, "10.7.1.2:80"), (&a, &b, "[fd07:1::3]:80")]
+            {
+                let server = to.listen(at);
+                let mut stream = from.call(at).unwrap_or_else(|error| panic!("{case}, {at}: {error}"));
+                caller(&server, &mut stream);
+            }
+        };
+        meet("at first");
+        for (case, damage) in [
+            ("no way to the pod", format!("route del 10.7.1.2 dev {wire}")),
+            ("no gateway", format!("addr del 10.7.1.1/32 dev {wire}")),
+            (
+                "a port of the bridge, as once",
+                format!("link set {wire} group 0 master {}", scene.network.bridge),
+            ),
+        ] {
+            ip(&damage);
+            assert!(!scene.ask("CHECK", "a", &a.path(), json!([])).is_done, "{case}");
+            prepare(&scene.network).unwrap();
+            let checked = scene.ask("CHECK", "a", &a.path(), json!([]));
+            assert!(checked.is_done, "{case}: {}", checked.text);
+            assert_eq!(scene.wires(), 2, "{case}");
+            meet(case);
+        }
     });
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use kedge_netlink::Socket;
 use kedge_netlink::monitor::Monitor;
 use kedge_network::cni::answer;
-use kedge_network::{Backend, Between, Member, Network, Tended, concerns, prepare, remove, tend};
+use kedge_network::{Backend, Between, Change, Member, Network, Tended, concerns, prepare, remove, tend};
 use rustix::net::sockopt::{Ipv4PathMtuDiscovery, set_ip_mtu_discover};
 use serde_json::Value;
 
@@ -169,12 +169,12 @@ impl Node {
         Self { place, data, network, member, pod }
     }
 
-    /// Our routes, neighbours and carriers, as many as there are.
+    /// Our routes to other nodes, neighbours and carriers, as many as there are.
     fn ways(&self) -> (usize, usize, usize) {
         self.place.inside(|| {
             let mut socket = Socket::route().unwrap();
             let routes = socket.routes().unwrap();
-            let routes = routes.iter().filter(|route| route.origin == 107).count();
+            let routes = routes.iter().filter(|route| route.origin == 107 && route.via.is_some()).count();
             let Ok(tunnel) = socket.link(&self.network.tunnel()) else { return (routes, 0, 0) };
             let neighbours = socket.neighbours(tunnel.index).unwrap().len();
             (routes, neighbours, socket.carriers(tunnel.index).unwrap().len())
@@ -306,6 +306,15 @@ fn nodes_that_move_leave_or_lose_their_ways() {
             assert_eq!(scene.tend(1).changes, 0, "{case}");
             assert_eq!(monitor.changes().unwrap(), [], "looking changes nothing");
         }
+
+        // A pod comes and goes: nobody need look at any way.
+        node.place.inside(|| {
+            let pod = Place::new();
+            add(&node.network, "short", &pod);
+            let came = monitor.changes().unwrap();
+            assert!(came.iter().any(|change| matches!(change, Change::Route(_))), "{came:?}");
+            assert!(!came.iter().any(|change| concerns(&node.network, change)), "{came:?}");
+        });
 
         // Node 3 leaves the cluster.
         let gone = scene.nodes.remove(FAR - 1);

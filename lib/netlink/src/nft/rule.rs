@@ -45,10 +45,11 @@ const JUMP: i32 = -3;
 pub(super) const GOTO: i32 = -4;
 const RETURN: i32 = -5;
 
-const META_IN: u32 = 6;
 const META_OUT: u32 = 7;
 const META_FAMILY: u32 = 15;
 const META_PROTOCOL: u32 = 16;
+const META_IN_GROUP: u32 = 21;
+const META_OUT_GROUP: u32 = 22;
 
 const NETWORK: u32 = 1;
 const TRANSPORT: u32 = 2;
@@ -79,14 +80,19 @@ impl Rule {
         self.meta(META_FAMILY, Register(0)).compare(Register(0), true, &[family as u8])
     }
 
-    /// It came by this link.
-    pub fn came_by(self, link: &str) -> Self {
-        self.meta(META_IN, Register(0)).compare(Register(0), true, &link_name(link))
+    /// It came by a link of this group.
+    pub fn came_by_group(self, group: u32) -> Self {
+        self.meta(META_IN_GROUP, Register(0)).compare(Register(0), true, &group.to_ne_bytes())
     }
 
     /// It leaves by this link.
     pub fn leaves_by(self, link: &str) -> Self {
         self.meta(META_OUT, Register(0)).compare(Register(0), true, &link_name(link))
+    }
+
+    /// It leaves by a link of this group.
+    pub fn leaves_by_group(self, group: u32) -> Self {
+        self.meta(META_OUT_GROUP, Register(0)).compare(Register(0), true, &group.to_ne_bytes())
     }
 
     pub fn protocol(self, number: u8) -> Self {

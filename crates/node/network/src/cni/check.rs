@@ -9,6 +9,7 @@ use super::call::Call;
 use crate::network::Network;
 use crate::owner::Owner;
 use crate::records::{Record, Records};
+use crate::wire::{is_held, is_way};
 
 /// The container's side of it.
 struct Inside {
@@ -39,19 +40,28 @@ fn outside(network: &Network, owner: &Owner, record: &Record) -> Result<(), Fail
     let mut socket = Socket::route()?;
     let mut find = |name: &str| socket.link(name).map_err(|error| absent(error, name));
     let (bridge, end) = (find(&network.bridge)?, find(&wire)?);
-    if !end.is_up || end.master != Some(bridge.index) {
-        return Err(Failure::Lost(format!("{wire} is no port of {}, or not switched on", network.bridge)));
+    if !end.is_up || end.master.is_some() {
+        return Err(Failure::Lost(format!("{wire} is not switched on, or a port of some bridge")));
+    }
+    let routes = socket.routes()?;
+    if let Some(lost) = record.addresses.iter().find(|pod| !is_way(&routes, end.index, **pod)) {
+        return Err(Failure::Lost(format!("{wire} is not the way to {lost}")));
     }
     if record.limits.towards().is_some() && !socket.is_limited(end.index)? {
         return Err(Failure::Lost(format!("{wire} has no limit")));
     }
     let held = socket.addresses()?;
-    let has = |gateway| held.iter().any(|held| held.link == bridge.index && held.address == gateway);
-    let mut gateways = network.ranges.iter().map(|range| range.gateway());
-    match gateways.find(|gateway| !has(*gateway)) {
-        Some(gateway) => Err(Failure::Lost(format!("{} has no {gateway}", network.bridge))),
-        None => Ok(()),
+    for range in &network.ranges {
+        let gateway = range.gateway();
+        if !is_held(&held, bridge.index, gateway) {
+            return Err(Failure::Lost(format!("{} has no {gateway}", network.bridge)));
+        }
+        let is_used = record.addresses.iter().any(|pod| range.contains(*pod));
+        if is_used && !is_held(&held, end.index, gateway) {
+            return Err(Failure::Lost(format!("{wire} has no {gateway}")));
+        }
     }
+    Ok(())
 }
 
 fn look(owner: &Owner) -> Result<Inside, NetlinkError> {

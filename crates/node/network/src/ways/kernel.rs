@@ -58,6 +58,15 @@ pub(super) fn is_tunnel(network: &Network, index: u32) -> bool {
     found.map_or(true, |tunnel| tunnel.index == index)
 }
 
+/// Whether it is the number of a link that is no wire to a pod of this node. One that is gone is not: it is told of by its name.
+pub(super) fn is_beside_pods(network: &Network, index: u32) -> bool {
+    match Socket::route().and_then(|mut socket| socket.link_at(index)) {
+        Ok(link) => link.group != network.mark() || link.name == network.bridge,
+        // One look too many does no harm.
+        Err(error) => !error.is(Errno::NODEV),
+    }
+}
+
 fn places(
     socket: &mut Socket,
     network: &Network,

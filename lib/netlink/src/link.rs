@@ -141,26 +141,29 @@ pub fn tunnel(name: &str, mac: Mac, mtu: u32, tunnel: Tunnel) -> Message {
 /// Lets answers to 127.0.0.1 come back by a link, which a router otherwise takes for a mistake, and tells nobody there of shorter ways.
 pub fn settle(name: &str) -> Message {
     let mut message = Message::new(format!("settle {name}"), NEW, 0, &fixed(0, 0, 0));
+    message.text(NAME, name).nested(BY_FAMILY, older_settings);
+    message
+}
+
+/// The same, and keeps a link that is not up yet from giving itself an address of the newer family and asking whether somebody has it
+/// already: nobody is there who would want it. Refused with `AFNOSUPPORT`, as a whole, where there is no such family.
+pub fn settle_in_both(name: &str) -> Message {
+    let mut message = Message::new(format!("settle {name}"), NEW, 0, &fixed(0, 0, 0));
     message.text(NAME, name).nested(BY_FAMILY, |families| {
-        put_nested(families, OLDER_FAMILY, |family| {
-            put_nested(family, FAMILY_SETTINGS, |settings| {
-                for (setting, value) in [(SEND_REDIRECTS, 0u32), (ROUTE_LOOPBACK, 1)] {
-                    put(settings, setting, &value.to_ne_bytes());
-                }
-            });
-        });
+        older_settings(families);
+        put_nested(families, NEWER_FAMILY, |family| put(family, OWN_ADDRESS, &[NO_OWN_ADDRESS]));
     });
     message
 }
 
-/// Keeps a link that is not up yet from giving itself an address of the newer family and asking whether somebody has it already: nobody
-/// is there who would want it. Refused with `AFNOSUPPORT` where there is no such family.
-pub fn without_own_address(name: &str) -> Message {
-    let mut message = Message::new(format!("keep {name} without addresses"), NEW, 0, &fixed(0, 0, 0));
-    message.text(NAME, name).nested(BY_FAMILY, |families| {
-        put_nested(families, NEWER_FAMILY, |family| put(family, OWN_ADDRESS, &[NO_OWN_ADDRESS]));
+fn older_settings(families: &mut Vec<u8>) {
+    put_nested(families, OLDER_FAMILY, |family| {
+        put_nested(family, FAMILY_SETTINGS, |settings| {
+            for (setting, value) in [(SEND_REDIRECTS, 0u32), (ROUTE_LOOPBACK, 1)] {
+                put(settings, setting, &value.to_ne_bytes());
+            }
+        });
     });
-    message
 }
 
 pub fn up(index: u32) -> Message {

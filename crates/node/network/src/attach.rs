@@ -101,10 +101,9 @@ fn connect(
         namespace,
         mtu: network.mtu,
     };
-    socket.tell(&mut [link::wire(&made), link::settle(&wire)])?;
-    match socket.tell(&mut [link::without_own_address(&wire)]) {
-        Err(error) if !error.is(Errno::AFNOSUPPORT) => return Err(error.into()),
-        _ => {}
+    match socket.tell(&mut [link::wire(&made), link::settle_in_both(&wire)]) {
+        Err(error) if error.is(Errno::AFNOSUPPORT) => socket.tell(&mut [link::settle(&wire)])?,
+        done => done?,
     }
     // It stays in the namespace that it was opened in.
     let there = namespace.inside(Socket::route);
@@ -112,9 +111,6 @@ fn connect(
     // Packets of pods may just get smaller: whoever makes them so sees this wire, or we see what he did before.
     let mtu = socket.link(&network.bridge)?.mtu;
     let (here_index, there_index) = (socket.link(&wire)?.index, there.link(&owner.link)?.index);
-    // One right after the other: see what is said of wires.
-    there.tell(&mut [link::up(there_index)])?;
-    socket.tell(&mut [link::up(here_index)])?;
     let gateway = |address: &IpAddr| {
         let range = network.ranges.iter().find(|range| range.contains(*address));
         range.map(|range| (*address, range.gateway()))
@@ -126,17 +122,17 @@ fn connect(
         wanted.extend((mtu != network.mtu).then(|| link::set_mtu(index, mtu)));
         wanted
     };
+    // The limit at his end is where packets can wait; only who may change his own network could take it away.
+    let mut wanted = common(there_index, record.limits.from());
+    // Alone on its link: everything goes through the node, which sees it all and may have a say in it.
+    wanted.extend(addresses.iter().map(|(pod, _)| address::add(there_index, *pod, width(*pod))));
+    wanted.push(link::up(there_index));
+    wanted.extend(addresses.iter().map(|(_, gateway)| route::default(there_index, *gateway)));
+    there.tell(&mut wanted)?;
+    // Right after the other end: see what is said of wires.
     let mut wanted = common(here_index, record.limits.towards());
     wanted.extend(ends(here_index, mac, &placed));
     socket.tell(&mut wanted)?;
-    // The limit at his end is where packets can wait; only who may change his own network could take it away.
-    let mut wanted = common(there_index, record.limits.from());
-    for (address, gateway) in &addresses {
-        // Alone on its link: everything goes through the node, which sees it all and may have a say in it.
-        wanted.push(address::add(there_index, *address, width(*address)));
-        wanted.push(route::default(there_index, *gateway));
-    }
-    there.tell(&mut wanted)?;
     Ok(Attached { wire, mac, mtu, addresses })
 }
 

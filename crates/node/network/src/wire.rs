@@ -29,12 +29,15 @@ pub(crate) fn pod_mac(addresses: &[IpAddr]) -> Mac {
     addresses.first().copied().map(mac_of).unwrap_or_default()
 }
 
-/// Everything about the node's end that depends on the pod.
+/// Everything about the node's end that depends on the pod. Routes want a link that is up, and the kernel is busy with one that came up:
+/// what can be done before is.
 pub(crate) fn ends(link: u32, mac: Mac, addresses: &[Placed]) -> Vec<Message> {
     let mut wanted = Vec::new();
-    for (pod, gateway) in addresses {
-        // Each wire has it, so that it is from the gateway that a pod hears whom it must not see.
-        wanted.extend(gateway.map(|gateway| address::add(link, gateway, width(gateway))));
+    // Each wire has it, so that it is from the gateway that a pod hears whom it must not see.
+    let gateways = addresses.iter().filter_map(|(_, gateway)| *gateway);
+    wanted.extend(gateways.map(|gateway| address::add(link, gateway, width(gateway))));
+    wanted.push(link::up(link));
+    for (pod, _) in addresses {
         wanted.push(neighbour::set(&Neighbour { link, address: *pod, mac }));
         wanted.push(route::set(&way(link, *pod)));
     }

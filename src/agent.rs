@@ -132,6 +132,7 @@ pub(crate) async fn run(role: Role) -> Ended {
         addresses: addresses(&settings, &cluster),
         cluster_domain: cluster.domain.clone(),
         cluster_dns: cluster.dns(),
+        resolv_conf: settings.resolv_conf.clone(),
         networking,
         key,
         // A server's own node is part of the cluster for as long as it runs.

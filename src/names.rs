@@ -9,7 +9,7 @@ use crate::settings::NodeSettings;
 use crate::traffic::Ground;
 
 const PORT: u16 = 53;
-/// The node's own servers.
+/// The node's own servers; we ask from the node's network, where one on its loopback answers.
 const NODE: &str = "/etc/resolv.conf";
 
 /// Runs it, unless the cluster has another.
@@ -52,7 +52,7 @@ fn note(data: &Path) -> PathBuf {
 
 fn upstreams(settings: &NodeSettings) -> Upstreams {
     match settings.dns_upstream.as_slice() {
-        [] => Upstreams::Of(NODE.into()),
+        [] => Upstreams::Of(settings.resolv_conf.clone().unwrap_or_else(|| NODE.into())),
         told => Upstreams::These(told.iter().map(|server| server.0).collect()),
     }
 }

@@ -46,12 +46,15 @@ pub(crate) struct NodeSettings {
     /// Leave network policies to somebody else.
     #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL", hide_possible_values = true, help_heading = NETWORK)]
     pub(crate) no_network_policy: Option<bool>,
-    /// A server that the cluster's DNS asks for names that are not the cluster's; may be repeated [default: those of /etc/resolv.conf].
+    /// A server that the cluster's DNS asks for names that are not the cluster's; may be repeated [default: those of --resolv-conf].
     #[arg(long, value_name = "IP[:PORT]", value_delimiter = ',', help_heading = NETWORK)]
     pub(crate) dns_upstream: Vec<Nameserver>,
     /// A server for the names of one domain, example.org=192.0.2.1; may be repeated.
     #[arg(long, value_name = "DOMAIN=IP[:PORT]", value_delimiter = ',', help_heading = NETWORK)]
     pub(crate) dns_stub: Vec<DnsStub>,
+    /// The file that says how the node finds names, for pods with `dnsPolicy: Default` and the cluster's DNS [default: /etc/resolv.conf; for pods, if that names the node's loopback alone, /run/systemd/resolve/resolv.conf].
+    #[arg(long, value_name = "FILE", help_heading = NETWORK)]
+    pub(crate) resolv_conf: Option<PathBuf>,
     /// The file that names the hosts of DNSRecords for the node's own programs, or `none` [default: /etc/hosts].
     #[arg(long, value_name = "FILE", help_heading = NETWORK)]
     pub(crate) hosts_file: Option<PathBuf>,
@@ -150,6 +153,7 @@ impl NodeSettings {
             no_network_policy: self.no_network_policy.or(file.no_network_policy),
             dns_upstream: list(self.dns_upstream, file.dns_upstream),
             dns_stub: list(self.dns_stub, file.dns_stub),
+            resolv_conf: self.resolv_conf.or(file.resolv_conf),
             hosts_file: self.hosts_file.or(file.hosts_file),
             node_name: self.node_name.or(file.node_name),
             node_listen: self.node_listen.or(file.node_listen),

@@ -137,6 +137,7 @@ const SAID: &[(&str, &str)] = &[
     ("pod-network", "routes"),
     ("registries", "/etc/registries.yaml"),
     ("reserved-cpus", "0-1"),
+    ("resolv-conf", "/etc/resolv.pods"),
     ("server", "https://192.0.2.1:6443,https://192.0.2.2:6443"),
     ("service-cidr", "10.2.0.0/16"),
     ("shutdown-grace-period", "30s"),

@@ -14,7 +14,7 @@ use kedge_engine::{Carrier, Recorder, World};
 use kedge_images::{ImportError, Registries, RegistriesError, Store, pause};
 use kedge_mounts::{MountError, Mounts};
 use kedge_runtime::containerd::{Containerd, ContainerdError};
-use kedge_runtime::wire::{CgroupDriver, DnsConfig};
+use kedge_runtime::wire::CgroupDriver;
 use kedge_runtime::{Runtime, RuntimeError};
 use kedge_usage::UsageError;
 use kube::api::ListParams;
@@ -39,10 +39,10 @@ use crate::probes::Tally;
 use crate::pulled::Pulled;
 use crate::pulls::Pulls;
 use crate::registry::Registry;
+use crate::resolver::{NodeDns, Resolver};
 use crate::roster::Roster;
 use crate::shutdown::Shutdown;
 use crate::spec::env::Place;
-use crate::spec::names;
 use crate::spec::sandbox::Common;
 use crate::statics::Statics;
 use crate::tools::Tools;
@@ -64,6 +64,8 @@ pub struct Settings {
     pub addresses: Vec<IpAddr>,
     pub cluster_domain: String,
     pub cluster_dns: Vec<IpAddr>,
+    /// The file that says how the node finds names, if not the usual one.
+    pub resolv_conf: Option<PathBuf>,
     /// Who connects pods.
     pub networking: Networking,
     /// Another runtime's socket in the place of a containerd of our own.
@@ -109,6 +111,7 @@ impl Settings {
             addresses: Vec::new(),
             cluster_domain: "cluster.local".to_owned(),
             cluster_dns: Vec::new(),
+            resolv_conf: None,
             runtime: None,
             version: "v1.36.0".to_owned(),
             node: Told::default(),
@@ -218,8 +221,9 @@ impl Agent {
             common: Common {
                 cluster_domain: settings.cluster_domain.clone(),
                 cluster_dns: settings.cluster_dns.iter().map(ToString::to_string).collect(),
-                node_dns: node_dns(),
+                node_dns: NodeDns::default(),
             },
+            resolver: Resolver::of(settings.resolv_conf.as_deref()),
             place: Place { node: settings.node_name.clone(), node_ips, pod_ips: Vec::new() },
             allocatable,
             machine: Arc::new(cgroups.machine(memory, &settings.data.join("seccomp"))),
@@ -381,9 +385,4 @@ async fn theirs(runtime: &Runtime, told: Driver) -> Result<Driver, RuntimeError>
         tracing::info!(?driver, "the runtime says who makes the cgroups of containers");
     }
     Ok(driver)
-}
-
-/// How the node finds names.
-fn node_dns() -> DnsConfig {
-    names::of_node(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default())
 }

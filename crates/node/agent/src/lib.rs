@@ -30,6 +30,7 @@ mod pulls;
 mod record;
 mod registry;
 mod resize;
+mod resolver;
 mod roster;
 mod shutdown;
 mod sources;

@@ -83,7 +83,7 @@ impl Work {
     fn sandbox_config(&self, attempt: u32, users: Option<Users>) -> PodSandboxConfig {
         let logs = self.tools.folders.logs(&self.pod).display().to_string();
         let parent = self.tools.cgroups.parent(&self.pod);
-        sandbox::config(&self.pod, attempt, logs, parent, &self.tools.common, users)
+        sandbox::config(&self.pod, attempt, logs, parent, &self.tools.common(), users)
     }
 
     /// Does something until the pod is to end.
@@ -123,7 +123,7 @@ impl Work {
             self.tools.tell(&self.pod, Severity::Warning, "FailedCreatePodSandBox", message.clone());
             return Err(Failure::of("FailedCreatePodSandBox", message));
         }
-        for left_out in names::dns(&self.pod, &self.tools.common).1 {
+        for left_out in names::dns(&self.pod, &self.tools.common()).1 {
             self.tools.tell(&self.pod, Severity::Warning, "DNSConfigForming", left_out);
         }
         let logs = self.tools.folders.logs(&self.pod);

@@ -26,6 +26,7 @@ use crate::plan::Situation;
 use crate::probes::Tally;
 use crate::pulled::Pulled;
 use crate::pulls::Pulls;
+use crate::resolver::Resolver;
 use crate::roster::Roster;
 use crate::spec::env::Place;
 use crate::spec::resources::Machine;
@@ -50,6 +51,8 @@ pub(crate) struct Tools {
     pub(crate) voice: Voice,
     pub(crate) carrier: Carrier,
     pub(crate) common: Common,
+    /// How the node finds names.
+    pub(crate) resolver: Resolver,
     pub(crate) place: Place,
     /// What the node has to give.
     pub(crate) allocatable: Arc<HashMap<String, Quantity>>,
@@ -85,6 +88,11 @@ impl Tools {
     /// What the node has, in bytes.
     pub(crate) fn memory(&self) -> i64 {
         self.allocatable.get("memory").map_or(0, Quantity::value)
+    }
+
+    /// What a sandbox that is made now has in common with all others.
+    pub(crate) fn common(&self) -> Common {
+        Common { node_dns: self.resolver.read(&self.common.cluster_dns), ..self.common.clone() }
     }
 
     /// What is written down for people has this time.

@@ -76,10 +76,11 @@ pub(crate) fn dns(pod: &Pod, common: &Common) -> (DnsConfig, Vec<String>) {
             let domain = &common.cluster_domain;
             let own = [format!("{namespace}.svc.{domain}"), format!("svc.{domain}"), domain.clone()];
             let mut searches = Vec::new();
-            add(&mut searches, own.into_iter().chain(common.node_dns.searches.iter().cloned()));
+            add(&mut searches, own.into_iter().chain(common.node_dns.pods.searches.iter().cloned()));
             DnsConfig { servers: common.cluster_dns.clone(), searches, options: vec!["ndots:5".to_owned()] }
         }
-        _ => common.node_dns.clone(),
+        _ if host_network => common.node_dns.own.clone(),
+        _ => common.node_dns.pods.clone(),
     };
     if let Some(more) = spec.and_then(|spec| spec.dns_config.as_ref()) {
         add(&mut dns.servers, more.nameservers.iter().flatten().cloned());
@@ -163,6 +164,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::resolver::NodeDns;
 
     fn pod(spec: Value) -> Pod {
         let meta = json!({"name": "web-0", "namespace": "shop"});
@@ -173,9 +175,12 @@ mod tests {
         Common {
             cluster_domain: "cluster.local".to_owned(),
             cluster_dns: vec!["10.96.0.10".to_owned()],
-            node_dns: of_node(
-                "nameserver 192.0.2.53\nsearch old\nsearch example.org. .\noptions rotate ndots:2\n",
-            ),
+            node_dns: NodeDns {
+                own: of_node("nameserver 127.0.0.53\nsearch example.org\n"),
+                pods: of_node(
+                    "nameserver 192.0.2.53\nsearch old\nsearch example.org. .\noptions rotate ndots:2\n",
+                ),
+            },
         }
     }
 
@@ -212,13 +217,15 @@ mod tests {
         let cluster =
             "10.96.0.10 | shop.svc.cluster.local svc.cluster.local cluster.local example.org | ndots:5";
         let node = "192.0.2.53 | example.org | rotate ndots:2";
+        let beside = "127.0.0.53 | example.org | ";
         let config = json!({
             "nameservers": ["192.0.2.1", "10.96.0.10"], "searches": ["more.org"],
             "options": [{"name": "ndots", "value": "1"}, {"name": "edns0"}],
         });
         for (spec, expected) in [
             (json!({}), cluster),
-            (json!({"dnsPolicy": "ClusterFirst", "hostNetwork": true}), node),
+            (json!({"dnsPolicy": "ClusterFirst", "hostNetwork": true}), beside),
+            (json!({"dnsPolicy": "Default", "hostNetwork": true}), beside),
             (json!({"dnsPolicy": "ClusterFirstWithHostNet", "hostNetwork": true}), cluster),
             (json!({"dnsPolicy": "Default"}), node),
             (

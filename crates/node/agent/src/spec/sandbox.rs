@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use k8s_openapi::api::core::v1::Pod;
 use kedge_runtime::wire::{
-    DnsConfig, LinuxPodSandboxConfig, PodSandboxConfig, PodSandboxMetadata, PortMapping, Protocol,
+    LinuxPodSandboxConfig, PodSandboxConfig, PodSandboxMetadata, PortMapping, Protocol,
 };
 
 use crate::admission::dotted;
+use crate::resolver::NodeDns;
 use crate::spec::{names, security};
 use crate::users::Users;
 
@@ -21,8 +22,8 @@ pub(crate) struct Common {
     pub(crate) cluster_domain: String,
     /// Where the cluster's names are answered.
     pub(crate) cluster_dns: Vec<String>,
-    /// How the node itself finds names.
-    pub(crate) node_dns: DnsConfig,
+    /// How the node itself finds names; it may change at any time.
+    pub(crate) node_dns: NodeDns,
 }
 
 /// `attempt` counts the sandboxes that this pod has had.

@@ -8,13 +8,14 @@ use std::io;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use clap::Parser as _;
 
 pub(crate) use self::unit::Role;
 use crate::command::{self, Kedge};
 use crate::join::{self, JoinError};
-use crate::settings::{AgentSettings, DATA_DIR, SettingsError};
+use crate::settings::{AgentSettings, SettingsError};
 
 const PROGRAM: &str = "usr/local/bin/kedge";
 const UNITS: &str = "etc/systemd/system";
@@ -80,7 +81,7 @@ impl Machine {
 
 /// Writes the program and its unit, and has it started where systemd runs. Answers with what was done.
 pub(crate) fn install(machine: &Machine, role: Role, flags: &[String]) -> Result<String, InstallError> {
-    let (flags, token, data) = understood(role, flags)?;
+    let Understood { flags, token, data, grace } = understood(role, flags)?;
     let unit = machine.unit(role);
     if fs::read_to_string(&unit).is_ok_and(|text| unit::data_of(&text).is_none()) {
         return Err(InstallError::Theirs { path: unit });
@@ -90,7 +91,7 @@ pub(crate) fn install(machine: &Machine, role: Role, flags: &[String]) -> Result
     if let Some(token) = token {
         write(&machine.root.join(TOKEN), &format!("{token}\n"), 0o600)?;
     }
-    write(&unit, &unit::text(role, &Path::new("/").join(PROGRAM), &flags, &data), 0o644)?;
+    write(&unit, &unit::text(role, &Path::new("/").join(PROGRAM), &flags, &data, grace), 0o644)?;
     machine.systemctl(&["daemon-reload"])?;
     let name = role.unit();
     let mut told = format!("wrote {} and {}\n", program.display(), unit.display());
@@ -109,21 +110,32 @@ pub(crate) fn install(machine: &Machine, role: Role, flags: &[String]) -> Result
     Ok(told)
 }
 
+/// What flags say, and the config file beside them.
+struct Understood {
+    flags: Vec<String>,
+    token: Option<String>,
+    data: PathBuf,
+    /// What pods are given when the machine goes down.
+    grace: Duration,
+}
+
 /// The flags are understood now, not when the unit starts; a token among them goes into a file. What an agent finds in the
 /// environment is not there when systemd starts it, so it is written down as well.
-fn understood(role: Role, flags: &[String]) -> Result<(Vec<String>, Option<String>, PathBuf), InstallError> {
+fn understood(role: Role, flags: &[String]) -> Result<Understood, InstallError> {
     let typed = ["kedge", role.word()].into_iter().map(str::to_owned).chain(flags.iter().cloned());
     let parsed = Kedge::try_parse_from(typed).map_err(|error| {
         let said = error.render().to_string();
         InstallError::Flags(said.trim_start_matches("error: ").trim_end().to_owned())
     })?;
-    let (data, agent) = match parsed.command {
-        command::Command::Server(settings) => (settings.with_file()?.node.data_dir, None),
-        command::Command::Agent(settings) => (settings.clone().with_file()?.node.data_dir, Some(settings)),
-        _ => (None, None),
+    let (node, agent) = match parsed.command {
+        command::Command::Server(settings) => (settings.with_file()?.node, None),
+        command::Command::Agent(settings) => (settings.clone().with_file()?.node, Some(settings)),
+        _ => Default::default(),
     };
-    let data = data.unwrap_or_else(|| PathBuf::from(DATA_DIR));
-    let Some(agent) = agent else { return Ok((flags.to_vec(), None, data)) };
+    let (data, grace) = (node.data(), node.shutdown_grace_period.map(|grace| grace.0).unwrap_or_default());
+    let Some(agent) = agent else {
+        return Ok(Understood { flags: flags.to_vec(), token: None, data, grace });
+    };
     can_join(&agent, &data)?;
     let mut kept = without_token(flags);
     if !names(flags, "--server") {
@@ -133,7 +145,7 @@ fn understood(role: Role, flags: &[String]) -> Result<(Vec<String>, Option<Strin
     if token.is_some() {
         kept.push(format!("--token-file={}", Path::new("/").join(TOKEN).display()));
     }
-    Ok((kept, token, data))
+    Ok(Understood { flags: kept, token, data, grace })
 }
 
 /// An agent that has nobody to join, or nothing to join with, would be started for ever in vain.
@@ -230,6 +242,7 @@ fn remove(path: &Path) -> Result<Option<PathBuf>, InstallError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::DATA_DIR;
 
     fn words(text: &str) -> Vec<String> {
         text.split(' ').map(str::to_owned).collect()
@@ -272,6 +285,24 @@ mod tests {
         assert!(root.path().join(PROGRAM).exists() && machine.unit(Role::Server).exists());
         uninstall(&machine, Path::new(DATA_DIR)).unwrap();
         assert!(!root.path().join(PROGRAM).exists());
+    }
+
+    /// Said by a flag or in the file; systemd ends whoever takes longer than the unit says.
+    #[test]
+    fn pods_have_the_time_that_they_are_promised() {
+        let root = tempfile::tempdir().unwrap();
+        let machine = Machine::at(Some(root.path().to_owned()));
+        let file = root.path().join("config.yaml");
+        fs::write(&file, "shutdown-grace-period: 10m\n").unwrap();
+        for (flags, stop) in [
+            ("--shutdown-grace-period 30s".to_owned(), 90),
+            ("--shutdown-grace-period 5m".to_owned(), 330),
+            (format!("--config {}", file.display()), 630),
+        ] {
+            install(&machine, Role::Server, &words(&flags)).unwrap();
+            let unit = fs::read_to_string(machine.unit(Role::Server)).unwrap();
+            assert!(unit.contains(&format!("\nTimeoutStopSec={stop}\n")), "{flags}:\n{unit}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::io;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::Duration;
 
 /// From now on what depends on us may start.
 pub(crate) fn ready() {
@@ -13,6 +14,11 @@ pub(crate) fn ready() {
 
 pub(crate) fn stopping() {
     tell("STOPPING=1");
+}
+
+/// Stopping takes this long, whatever the unit says.
+pub(crate) fn takes(time: Duration) {
+    tell(&format!("EXTEND_TIMEOUT_USEC={}", time.as_micros()));
 }
 
 fn tell(state: &str) {

@@ -9,6 +9,8 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
+use crate::notify;
+
 /// How long is waited for the pods beyond what they were given.
 const SLACK: Duration = Duration::from_secs(2);
 
@@ -47,6 +49,8 @@ impl Machine {
     /// Has the pods ended, and waits for that.
     pub(crate) async fn go_down(&self) {
         let Some(grace) = self.grace else { return };
+        // The config file may promise more than it did when the unit was written.
+        notify::takes(grace.saturating_add(2 * SLACK));
         self.stage.send_replace(Stage::GoingDown);
         let mut stage = self.stage.subscribe();
         let down = stage.wait_for(|stage| *stage == Stage::Down);

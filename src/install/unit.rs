@@ -1,6 +1,7 @@
 //! The units with which systemd runs a server or an agent. Text alone; who writes it where is decided elsewhere.
 
 use std::path::Path;
+use std::time::Duration;
 
 /// The first line of each unit of ours, by which it is known again; the data folder follows.
 const MARK: &str = "# Made by `kedge install` for ";
@@ -37,7 +38,13 @@ impl Role {
     }
 }
 
-pub(crate) fn text(role: Role, program: &Path, flags: &[String], data: &Path) -> String {
+/// What systemd gives a service that says nothing to stop in, and what we take beyond what pods are given.
+const USUAL_STOP: Duration = Duration::from_secs(90);
+const OWN_STOP: Duration = Duration::from_secs(30);
+
+/// `grace` is what pods are given to end in when the machine goes down: it must not be cut off.
+pub(crate) fn text(role: Role, program: &Path, flags: &[String], data: &Path, grace: Duration) -> String {
+    let stop = USUAL_STOP.max(grace.saturating_add(OWN_STOP)).as_secs();
     let words = [program.to_string_lossy().into_owned(), role.word().to_owned()];
     let line: Vec<String> = words.iter().chain(flags).map(|word| quoted(word)).collect();
     let (data, description, line) = (data.display(), role.description(), line.join(" "));
@@ -62,6 +69,7 @@ LimitCORE=infinity
 TasksMax=infinity
 OOMScoreAdjust=-999
 TimeoutStartSec=0
+TimeoutStopSec={stop}
 
 [Install]
 WantedBy=multi-user.target
@@ -113,9 +121,16 @@ mod tests {
     #[test]
     fn a_unit_is_known_again() {
         let flags = ["--data-dir".to_owned(), "/srv/k".to_owned()];
-        let unit = text(Role::Server, Path::new("/usr/local/bin/kedge"), &flags, Path::new("/srv/k"));
+        let unit = text(
+            Role::Server,
+            Path::new("/usr/local/bin/kedge"),
+            &flags,
+            Path::new("/srv/k"),
+            Duration::ZERO,
+        );
         assert_eq!(data_of(&unit), Some(Path::new("/srv/k")));
         assert!(unit.contains("\nExecStart=/usr/local/bin/kedge server --data-dir /srv/k\n"), "{unit}");
+        assert!(unit.contains("\nTimeoutStopSec=90\n"), "{unit}");
         assert_eq!(data_of("[Unit]\nDescription=mine\n"), None);
     }
 
@@ -130,7 +145,11 @@ mod tests {
         for role in Role::ALL {
             let flags = ["--eviction-hard".to_owned(), "memory.available<10%,nodefs.available<5%".to_owned()];
             let file = folder.path().join(role.unit());
-            std::fs::write(&file, text(role, &program, &flags, Path::new("/var/lib/kedge"))).unwrap();
+            std::fs::write(
+                &file,
+                text(role, &program, &flags, Path::new("/var/lib/kedge"), Duration::from_secs(300)),
+            )
+            .unwrap();
             let mut command = std::process::Command::new("systemd-analyze");
             let said =
                 command.args(["verify", "--man=no", "--recursive-errors=no"]).arg(&file).output().unwrap();

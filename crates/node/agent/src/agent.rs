@@ -34,7 +34,7 @@ use crate::lives::Lives;
 use crate::mirrors::Mirrors;
 use crate::network::{self, Networking};
 use crate::node::{Facts, NodeKeeper, Told};
-use crate::notice::notice;
+use crate::notice::{self, notice};
 use crate::probes::Tally;
 use crate::pulled::Pulled;
 use crate::pulls::Pulls;
@@ -98,6 +98,8 @@ pub struct Settings {
     pub cpus: CpuPolicy,
     /// Who is told of a pod's addresses before it runs.
     pub guard: Option<Guard>,
+    /// How often is looked at all containers although their runtime tells of them.
+    pub look_every: Duration,
 }
 
 impl Settings {
@@ -127,6 +129,7 @@ impl Settings {
             unsafe_sysctls: Vec::new(),
             cpus: CpuPolicy::None,
             guard: None,
+            look_every: notice::SELDOM,
         }
     }
 }
@@ -163,6 +166,7 @@ pub struct Agent {
     data: PathBuf,
     statics: Option<Statics>,
     eviction: Eviction,
+    look_every: Duration,
     door: Option<Listening>,
 }
 
@@ -261,6 +265,7 @@ impl Agent {
             data: settings.data,
             statics,
             eviction: settings.eviction,
+            look_every: settings.look_every,
             door: None,
         })
     }
@@ -287,6 +292,7 @@ impl Agent {
             data,
             mut statics,
             eviction,
+            look_every,
             door,
         } = self;
         let socket = containerd.as_ref().map(Containerd::socket);
@@ -308,7 +314,7 @@ impl Agent {
                 None => std::future::pending().await,
             }
         };
-        let notice = notice(&tools, &registry, socket.as_deref());
+        let notice = notice(&tools, &registry, socket.as_deref(), look_every);
         // Read before anybody asks whose the containers are that run.
         let filed = statics.as_mut().map(Statics::read).unwrap_or_default();
         let (tell, files) = watch::channel(filed);

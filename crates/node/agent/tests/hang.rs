@@ -1,5 +1,5 @@
 //! A runtime that takes every question and answers none: the node says so, what runs runs on, and everything that was asked
-//! meanwhile is done when it answers again. Needs what `real` needs.
+//! meanwhile is done when it answers again. And one that dies: what died with it is missed. Needs what `real` needs.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -16,7 +16,7 @@ use k8s_openapi::api::core::v1::Node;
 use kedge_testkit::admin;
 use kube::api::DeleteParams;
 use rustix::process::{Pid, Signal, kill_process};
-use scene::{PATIENCE, Scene, container_id, phase, restarts, shell};
+use scene::{PATIENCE, Scene, container_id, is_ready, phase, processes_of, restarts, shell};
 use serde_json::json;
 
 fn signal(scene: &Scene, signal: Signal) {
@@ -90,5 +90,31 @@ async fn a_runtime_that_hangs_hurts_nobody() {
     for name in ["steady", "late"] {
         scene.delete(name).await;
     }
+    scene.end().await;
+}
+
+/// Nobody tells what happened while nobody listened, and here nobody looks now and then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_dies_while_the_runtime_is_away_is_missed_when_it_is_back() {
+    let scene = Scene::with(|settings| settings.look_every = Duration::from_secs(3600)).await;
+    let main = shell("main", "while :; do sleep 0.1; done");
+    scene.make("mourned", json!({"hostPID": true, "containers": [main]})).await;
+    let before = scene.until("it is ready", "mourned", is_ready).await;
+    signal(&scene, Signal::KILL);
+    // Its shim would remember, and tell of it later.
+    let folder = scene.folder.path();
+    let children = |of: i32| {
+        let text = std::fs::read_to_string(format!("/proc/{of}/task/{of}/children")).unwrap_or_default();
+        text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>()
+    };
+    let shim = processes_of(folder).into_iter().find(|pid| !children(*pid).is_empty()).unwrap();
+    for pid in [vec![shim], children(shim)].concat() {
+        kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    }
+    let has_another = |pod: &k8s_openapi::api::core::v1::Pod| {
+        is_ready(pod) && container_id(pod).is_some() && container_id(pod) != container_id(&before)
+    };
+    scene.until("it runs again", "mourned", has_another).await;
+    scene.delete("mourned").await;
     scene.end().await;
 }

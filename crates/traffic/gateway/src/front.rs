@@ -20,7 +20,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::certificates::{Chooser, provider};
 use crate::routes::Routes;
-use crate::serve::{Came, Desk};
+use crate::serve::{Came, Desk, Ports};
 use crate::stall::Stall;
 use crate::upstream::Pool;
 
@@ -245,7 +245,10 @@ impl Worker {
         let guests = Arc::new(AtomicUsize::new(0));
         let settings = &front.settings;
         let pool = Arc::new(Pool::default());
-        let desk = Desk { routes: front.routes.clone(), pool: pool.clone(), patience: settings.patience };
+        let port = |at: Option<SocketAddr>| at.map(|at| at.port());
+        let ports = Ports { http: port(front.http()), https: port(front.https()) };
+        let (routes, patience) = (front.routes.clone(), settings.patience);
+        let desk = Desk { routes, ports, pool: pool.clone(), patience };
         let host = Arc::new(Host { desk, http: http(settings.head_time), patience: settings.patience });
         let counted = guests.clone();
         let work = async move {

@@ -28,9 +28,17 @@ const TRIES: usize = 3;
 /// What one worker serves with.
 pub(crate) struct Desk {
     pub(crate) routes: Arc<ArcSwap<Routes>>,
+    pub(crate) ports: Ports,
     pub(crate) pool: Arc<Pool>,
     /// How long an endpoint may take to begin its answer, and a client to send or take the next piece.
     pub(crate) patience: Duration,
+}
+
+/// The ports at which is listened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ports {
+    pub(crate) http: Option<u16>,
+    pub(crate) https: Option<u16>,
 }
 
 /// Where a request came in.
@@ -68,7 +76,7 @@ impl Desk {
             Found::NoPath => return Err(Trouble::NoPath { host: name.into_owned(), path: path.to_owned() }),
         };
         if target.is_https_only && !came.is_secure {
-            return Ok(to_https(&name, whole));
+            return Ok(to_https(host, self.ports, whole));
         }
         let at = || (name.clone().into_owned(), path.to_owned());
         let backend = match &target.to {
@@ -252,13 +260,23 @@ fn switch(head: Head, switched: Switched, switching: Option<(HeaderValue, OnUpgr
     answer
 }
 
-fn to_https(host: &str, path: &str) -> Response<Out> {
+fn to_https(host: &str, ports: Ports, path: &str) -> Response<Out> {
     let mut answer = Response::new(Out::page(Bytes::new()));
     *answer.status_mut() = StatusCode::PERMANENT_REDIRECT;
-    if let Ok(location) = HeaderValue::try_from(format!("https://{host}{path}")) {
+    if let Ok(location) = HeaderValue::try_from(format!("https://{}{path}", secure(host, ports))) {
         answer.headers_mut().insert(LOCATION, location);
     }
     answer
+}
+
+/// Where HTTPS is served for who asked this host. Who did not ask at our own port came by somebody who leads him here, and leads him to
+/// HTTPS where it usually is.
+fn secure(host: &str, ports: Ports) -> String {
+    let (name, asked) = (name(host), port(host).unwrap_or(80));
+    match ports.https.filter(|https| ports.http == Some(asked) && *https != 443) {
+        Some(https) => format!("{name}:{https}"),
+        None => name.into_owned(),
+    }
 }
 
 /// The host that is asked, as it was written. A request that could mean two is refused.
@@ -293,9 +311,32 @@ pub(crate) fn name(host: &str) -> Cow<'_, str> {
     }
 }
 
+/// The port that a host is written with.
+fn port(host: &str) -> Option<u16> {
+    host.rsplit_once(':').and_then(|(_, port)| port.parse().ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn https_is_where_it_is_listened_to() {
+        let ports = |http, https| Ports { http, https };
+        for (asked, ports, expected) in [
+            ("x.io", ports(Some(80), Some(443)), "x.io"),
+            ("X.io:80", ports(Some(80), Some(443)), "x.io"),
+            ("x.io", ports(Some(80), Some(8443)), "x.io:8443"),
+            ("x.io:8080", ports(Some(8080), Some(8443)), "x.io:8443"),
+            ("[::1]:8080", ports(Some(8080), Some(8443)), "[::1]:8443"),
+            ("x.io:8080", ports(Some(8080), Some(443)), "x.io"),
+            // Somebody in front leads port 80 to ours, and 443 too.
+            ("x.io", ports(Some(8080), Some(8443)), "x.io"),
+            ("x.io", ports(Some(80), None), "x.io"),
+        ] {
+            assert_eq!(secure(asked, ports), expected, "{asked} {ports:?}");
+        }
+    }
 
     #[test]
     fn hosts_are_compared_as_names() {

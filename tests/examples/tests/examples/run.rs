@@ -73,6 +73,14 @@ pub(crate) const STORIES: [Story; 24] = [
                 String::from_utf8_lossy(&asked.map_err(|error| error.to_string())?.stdout).into_owned();
             if said.contains("green and black") { Ok(()) } else { Err(said) }
         });
+        eventually("who asks by HTTP is sent to HTTPS", Duration::from_secs(30), || {
+            let mut command = std::process::Command::new("curl");
+            command.args(["-sS", "-m", "3", "-o", "/dev/null", "-w", "%{http_code} %{redirect_url}"]);
+            let asked = command.args(["-H", "Host: secure.tea.example", &url]).output();
+            let said =
+                String::from_utf8_lossy(&asked.map_err(|error| error.to_string())?.stdout).into_owned();
+            if said == "308 https://secure.tea.example/menu/" { Ok(()) } else { Err(said) }
+        });
     }),
     ("job.yaml", |machine| {
         machine.kubectl(&["wait", "--for=condition=Complete", "--timeout=60s", "job/parts"]);

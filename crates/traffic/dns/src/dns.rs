@@ -1,7 +1,8 @@
 //! Answers questions: at once from the index and from memory, later with the help of others. Knows no socket of its own.
 //!
 //! Whoever has seen a Service in a list may ask for it here a moment later, and our watch may be that moment behind. So before we say
-//! that `service.namespace.svc` is not there, and the namespace is, the API is asked for that one object; nobody waits for a watch.
+//! that `service.namespace.svc` is not there, and the namespace is, the API is asked for that one object; nobody waits for a watch. Who
+//! was just told so is told it again.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::hosts::Hosts;
 use crate::index::{Find, Index, addresses, labels};
 use crate::reverse;
 use crate::upstream::Upstream;
+use crate::vain::Vain;
 use crate::wire::{Code, Data, Foreign, IN, Name, Query, Record, Reply, Section, encode, kind};
 
 /// Who carries traffic for host names from outside.
@@ -49,9 +51,12 @@ struct Parts {
     upstream: Arc<Upstream>,
     look: Option<Look>,
     looks: Semaphore,
+    vain: Vain,
     /// Addresses of the cluster: nobody else knows whose they are.
     ranges: Vec<Range>,
     clock: Clock,
+    /// Only counts.
+    steady: Clock,
 }
 
 /// An answer before it is written down.
@@ -86,7 +91,9 @@ impl Dns {
             upstream,
             look,
             looks: Semaphore::new(LOOKS),
+            vain: Vain::default(),
             ranges,
+            steady: clock.steady(),
             clock,
         }))
     }
@@ -145,7 +152,9 @@ impl Dns {
                 Find::Records { answers, additional } => Some(own(answers, additional)),
                 Find::Empty => Some(absent(&index, Code::Fine)),
                 Find::Missing if self.0.hosts.has(&query.name) => Some(self.host(&index, query)),
-                Find::Missing if self.may_be_new(&index, part).is_some() => None,
+                Find::Missing if let Some(key) = self.may_be_new(&index, part) => {
+                    self.0.vain.knows(from, &key, self.0.steady.now()).then(|| missing(&index))
+                }
                 Find::Missing if autopath::base(&index, part, query.kind, from).is_some() => None,
                 Find::Missing => Some(missing(&index)),
             };
@@ -173,7 +182,7 @@ impl Dns {
             Find::Empty => return absent(&index, Code::Fine),
         }
         if let Some(key) = self.may_be_new(&index, part) {
-            return self.look(&index, query, key).await;
+            return self.look(&index, query, key, from).await;
         }
         if let Some(base) = autopath::base(&index, part, query.kind, from)
             && let Some(answer) = self.autopath(&index, base, query).await
@@ -195,13 +204,16 @@ impl Dns {
         Some(Key::new(text(namespace)?, text(service)?))
     }
 
-    async fn look(&self, index: &Arc<Index>, query: &Query, key: Key) -> Answer {
+    async fn look(&self, index: &Arc<Index>, query: &Query, key: Key, from: IpAddr) -> Answer {
         let missing = || missing(index);
         let (Some(look), Ok(_turn)) = (&self.0.look, self.0.looks.try_acquire()) else { return missing() };
         let found = tokio::select! {
-            found = look(key) => found,
+            found = look(key.clone()) => found,
             () = self.0.clock.sleep(LOOK) => None,
         };
+        if found.is_none() {
+            self.0.vain.note(from, key, self.0.steady.now());
+        }
         let Some(entry) = found.and_then(|service| self.0.feed.compile(index, &service)) else {
             return missing();
         };

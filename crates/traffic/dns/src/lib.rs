@@ -18,6 +18,7 @@ mod serve;
 #[cfg(test)]
 mod testing;
 mod upstream;
+mod vain;
 pub mod wire;
 
 pub use self::dns::{Dns, Look};

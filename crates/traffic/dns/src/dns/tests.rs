@@ -316,6 +316,35 @@ async fn the_api_is_asked_before_a_service_is_said_to_be_missing() {
 }
 
 #[tokio::test]
+async fn who_repeats_a_wrong_name_does_not_load_the_api() {
+    let asked = Arc::new(parking_lot::Mutex::new(0));
+    let counted = asked.clone();
+    let look: crate::dns::Look = Arc::new(move |_| {
+        *counted.lock() += 1;
+        std::future::ready(None).boxed()
+    });
+    let cluster = Cluster::with(settings(), &small(), Some(look));
+    let name = "wrong.shop.svc.cluster.local";
+    for (case, kind, wait, looks) in [
+        ("the first time", kind::A, 0, 1),
+        ("the other family", kind::AAAA, 0, 1),
+        ("again", kind::A, 900, 1),
+        ("a moment later", kind::A, 200, 2),
+    ] {
+        cluster.clock.advance(Duration::from_millis(wait));
+        assert_eq!(cluster.wait(name, kind).await, "3 | SOA", "{case}");
+        assert_eq!(*asked.lock(), looks, "{case}");
+    }
+    // What the world shows is answered, whatever was said before.
+    cluster.put_service(service(
+        "shop",
+        "wrong",
+        json!({"clusterIP": "10.96.0.98", "clusterIPs": ["10.96.0.98"]}),
+    ));
+    assert_eq!(cluster.wait(name, kind::A).await, "0 A 10.96.0.98");
+}
+
+#[tokio::test]
 async fn an_api_that_is_silent_is_not_waited_for() {
     let look: crate::dns::Look = Arc::new(|_| std::future::pending().boxed());
     let cluster = Cluster::with(settings(), &small(), Some(look));

@@ -70,7 +70,8 @@ impl Courses {
     pub(crate) fn align(&mut self, situation: Situation<'_>, memory: &mut Memory) {
         let Situation { pod, view, steady: now, .. } = situation;
         let Some(spec) = &pod.spec else { return };
-        let leaving = pod.metadata.deletion_timestamp.is_some();
+        // Whether somebody deleted it or it has to go for another reason.
+        let leaving = pod.metadata.deletion_timestamp.is_some() || memory.verdict.is_some();
         let sidecars = spec.init_containers.iter().flatten().filter(|container| is_sidecar(container));
         let mut wanted = HashSet::new();
         for container in spec.containers.iter().chain(sidecars) {

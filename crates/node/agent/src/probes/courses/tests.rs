@@ -173,6 +173,16 @@ fn whoever_leaves_is_asked_only_whether_he_is_ready() {
 }
 
 #[test]
+fn whoever_was_evicted_or_is_too_late_is_asked_for_readiness_alone() {
+    let container = json!({"startupProbe": {}, "livenessProbe": {}, "readinessProbe": {}});
+    let mut scene = Scene::new(container.clone());
+    assert_eq!(scene.courses.all.len(), 3);
+    scene.memory.verdict = Some(crate::memory::Verdict::new("Evicted", "there is no room"));
+    scene.align(&pod(container), &view(true));
+    assert_eq!(scene.courses.all.keys().map(|key| key.kind).collect::<Vec<_>>(), [Kind::Readiness]);
+}
+
+#[test]
 fn a_new_agent_takes_over_what_was_known() {
     let mut known = pod(json!({"startupProbe": {}, "readinessProbe": {}}));
     let of = |id: &str| {

@@ -54,6 +54,7 @@ pub struct Link {
     pub mac: Vec<u8>,
     pub is_up: bool,
     pub is_ethernet: bool,
+    pub is_bridge: bool,
     /// The bridge that it is a port of.
     pub master: Option<u32>,
     /// A number that links of one kind share; rules for packets may ask for it.
@@ -232,6 +233,8 @@ fn read(body: &[u8]) -> Option<Link> {
     let number = |at: usize| u32::from_ne_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
     let mut link = Link { index: number(4), is_up: number(8) & IS_UP != 0, ..Link::default() };
     link.is_ethernet = u16::from_ne_bytes([fixed[2], fixed[3]]) == ETHERNET;
+    let info = attributes(&body[FIXED..]).find(|attribute| attribute.kind == INFO);
+    link.is_bridge = info.is_some_and(|info| is_a("bridge", info.value));
     for attribute in attributes(&body[FIXED..]) {
         match attribute.kind {
             NAME => link.name = attribute.name(),
@@ -244,6 +247,10 @@ fn read(body: &[u8]) -> Option<Link> {
         }
     }
     Some(link)
+}
+
+fn is_a(kind: &str, info: &[u8]) -> bool {
+    attributes(info).any(|attribute| attribute.kind == INFO_KIND && attribute.name() == kind)
 }
 
 fn read_tunnel(info: &[u8]) -> Option<Tunnel> {

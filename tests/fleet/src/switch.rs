@@ -40,6 +40,11 @@ impl Switch {
         self.hosts.push(host.clone());
         ip(&format!("link add name eth0 netns {host} type veth peer name port{number} netns {switch}"));
         ip(&format!("-n {switch} link set port{number} master sw up"));
+        // As machines usually are; the namespace has what this machine has.
+        for (name, value) in [("ip_forward", "0"), ("conf/all/send_redirects", "1")] {
+            let set = format!("echo {value} > /proc/sys/net/ipv4/{name}");
+            assert!(within(&host, "sh").args(["-c", &set]).status().unwrap().success(), "{set}");
+        }
         ip(&format!("-n {host} link set lo up"));
         ip(&format!("-n {host} addr add {address}/24 dev eth0"));
         ip(&format!("-n {host} link set eth0 up"));

@@ -1,4 +1,5 @@
-//! What a node leaves on its machine: tables, links, addresses, routes, mounts, processes, cgroups. Taken before and after, and compared.
+//! What a node leaves on its machine: tables, links, addresses, routes, settings of the kernel, mounts, processes, cgroups. Taken before and
+//! after, and compared.
 
 use std::path::{Path, PathBuf};
 
@@ -11,6 +12,8 @@ pub struct Traces {
     addresses: Vec<String>,
     routes: Vec<String>,
     neighbours: Vec<String>,
+    /// How the kernel treats packets, of all links.
+    settings: Vec<String>,
     mounts: Vec<String>,
     processes: usize,
 }
@@ -35,7 +38,9 @@ impl Traces {
         routes.extend(lines("ip", "-6 route show table all"));
         routes.retain(told);
         let links = lines("ip", "-o -br link");
-        let addresses = lines("ip", "-o -4 addr");
+        let mut addresses = lines("ip", "-o -4 addr");
+        addresses.extend(lines("ip", "-o -6 addr"));
+        addresses.retain(told);
         Self {
             tables: lines("nft", "list tables"),
             links: links
@@ -47,11 +52,19 @@ impl Traces {
                 .map(|line| line.split_whitespace().skip(1).take(3).collect::<Vec<_>>().join(" "))
                 .collect(),
             routes,
+            settings: settings(host),
             neighbours: lines("ip", "neigh show nud permanent"),
             mounts: kedge_shipped::mounts_below(data),
             processes: kedge_shipped::processes_of(data).len(),
         }
     }
+}
+
+fn settings(host: &str) -> Vec<String> {
+    let files = "/proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv4/conf/*/* /proc/sys/net/ipv6/conf/*/*";
+    // Some of them nobody may read.
+    let output = within(host, "sh").args(["-c", &format!("grep -s '' {files} || true")]).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
 }
 
 /// Where the cgroups of a node's pods are, under every controller.

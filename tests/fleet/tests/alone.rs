@@ -17,8 +17,8 @@ use serde_json::json;
 
 /// Far longer than anything here takes; only a hang reaches it.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How full this machine's disk is must not matter here, and its own names are none of ours.
-const FLAGS: &str = "--eviction-hard memory.available<1Mi --hosts-file none";
+/// What the machine's file of names says before it is a node.
+const HOSTS: &str = "127.0.0.1 localhost\n";
 
 struct Alone {
     host: String,
@@ -31,11 +31,16 @@ impl Alone {
     fn new(folder: &Path) -> Self {
         let mut switch = Switch::make();
         let (host, _) = switch.plug();
+        std::fs::write(folder.join("hosts"), HOSTS).unwrap();
         Self { host, folder: folder.to_owned(), _switch: switch }
     }
 
     fn data(&self) -> PathBuf {
         self.folder.join("data")
+    }
+
+    fn hosts(&self) -> PathBuf {
+        self.folder.join("hosts")
     }
 
     fn traces(&self) -> Traces {
@@ -45,7 +50,9 @@ impl Alone {
     fn script(&self, name: &str, more: &[&str]) -> Command {
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts");
         let mut command = within(&self.host, scripts.join(name));
-        command.arg(binary()).arg(self.data()).args(more).env("FLAGS", FLAGS).env("HOME", &self.folder);
+        // How full this machine's disk is must not matter here.
+        let flags = format!("--eviction-hard memory.available<1Mi --hosts-file {}", self.hosts().display());
+        command.arg(binary()).arg(self.data()).args(more).env("FLAGS", flags).env("HOME", &self.folder);
         command
     }
 
@@ -96,11 +103,19 @@ impl Alone {
                 "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "web"},
                 "spec": {"podSelector": {}},
             },
+            {
+                "apiVersion": "kedge.dev/v1", "kind": "DNSRecord", "metadata": {"name": "web"},
+                "spec": {"host": "web.example", "paths": [{"pathName": "all", "service": "web", "port": 80}]},
+            },
         ]});
         let file = self.folder.join("work.json");
         std::fs::write(&file, list.to_string()).unwrap();
         self.kubectl(&["apply", &format!("--filename={}", file.display())]);
         self.kubectl(&["wait", "--for=condition=Ready", "--timeout=60s", "pod/web"]);
+        eventually("the machine knows the host", PATIENCE, || {
+            let text = std::fs::read_to_string(self.hosts()).unwrap();
+            if text.contains("web.example") { Ok(()) } else { Err(text) }
+        });
     }
 
     #[track_caller]
@@ -113,6 +128,7 @@ impl Alone {
                 false => Err(format!("{after:#?} and {left:?}, but was {before:#?}")),
             }
         });
+        assert_eq!(std::fs::read_to_string(self.hosts()).unwrap(), HOSTS);
     }
 }
 

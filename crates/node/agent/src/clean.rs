@@ -93,6 +93,7 @@ pub async fn clean(data: &Path, networking: &Networking) -> Result<(), CleanErro
     }
     if let Some(network) = given(data) {
         remove(&network)?;
+        kedge_network::give_back(&network)?;
     }
     if let Some(vault) = vault::place(data) {
         vault::clear(&vault);

@@ -9,6 +9,7 @@ pub mod cni;
 mod doors;
 mod error;
 mod filter;
+mod former;
 mod leftovers;
 mod network;
 mod others;
@@ -20,6 +21,7 @@ mod wire;
 
 pub use bridge::{is_prepared, outward_mtu, prepare};
 pub use error::NetworkError;
+pub use former::{give_back, remember};
 pub use kedge_netlink::monitor::{Change, Monitor};
 pub use kedge_range::{BadRange, Range};
 pub use leftovers::{reap, remove};

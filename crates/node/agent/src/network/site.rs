@@ -6,7 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use kedge_network::{
-    Between, CONFIG_FILE, Member, Network, NetworkError, Range, is_prepared, outward_mtu, prepare, reap, tend,
+    Between, CONFIG_FILE, Member, Network, NetworkError, Range, is_prepared, outward_mtu, prepare, reap,
+    remember, tend,
 };
 
 use super::{PROGRAM, given, told};
@@ -90,6 +91,7 @@ impl Site {
     }
 
     fn set_up(&self, network: &Network) -> Result<(), SetUpError> {
+        remember(network)?;
         prepare(network)?;
         // Once for whoever clears up after us, and once for the runtime.
         for folder in [&network.records, &self.config] {

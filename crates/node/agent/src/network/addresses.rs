@@ -32,7 +32,7 @@ pub(super) async fn keep(tools: &Tools, lookout: Option<&Lookout>) {
     let mut changes = Changes::open();
     let mut known = tools.place.node_ips.clone();
     loop {
-        changes.next(|change| matches!(change, Change::Address(_) | Change::Route | Change::Lost)).await;
+        changes.next(|change| matches!(change, Change::Address(_) | Change::Route(_) | Change::Lost)).await;
         tools.clock.sleep(SETTLED).await;
         let now: Vec<String> = look().iter().map(ToString::to_string).collect();
         // A machine that is cut off has no way out for a while; it is still where it was.

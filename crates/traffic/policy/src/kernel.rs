@@ -64,18 +64,25 @@ impl Rules {
         Ok(())
     }
 
-    /// Whether the kernel has what it was told last.
-    pub(crate) fn is_as_told(&self) -> Result<bool, NetlinkError> {
-        self.known.as_ref().map_or(Ok(false), |known| self.are_in_force(known))
+    /// Whether the kernel has what it was told last. Says yes once nobody waits for it any more.
+    pub(crate) fn is_as_told(&self, is_waited_for: impl Fn() -> bool) -> Result<bool, NetlinkError> {
+        self.known.as_ref().map_or(Ok(false), |known| self.compare(known, is_waited_for))
     }
 
     /// Whether the kernel has just these, whatever is known of it.
     pub fn are_in_force(&self, wanted: &Wanted) -> Result<bool, NetlinkError> {
+        self.compare(wanted, || true)
+    }
+
+    fn compare(&self, wanted: &Wanted, is_waited_for: impl Fn() -> bool) -> Result<bool, NetlinkError> {
         let mut socket = Socket::netfilter()?;
         let chains = socket.chains(&self.table)?;
         let sets = socket.sets(&self.table)?;
         if wanted.is_empty() {
             return Ok(chains.is_empty() && sets.is_empty());
+        }
+        if !is_waited_for() {
+            return Ok(true);
         }
         let program = words::program(wanted);
         let mut rules: BTreeMap<&str, Vec<Option<String>>> = BTreeMap::new();
@@ -93,6 +100,10 @@ impl Rules {
             return Ok(false);
         }
         for (name, (_, elements)) in &program.sets {
+            // A change takes the processor that this would take.
+            if !is_waited_for() {
+                return Ok(true);
+            }
             let found: BTreeSet<Element> = match socket.elements(&self.table, name) {
                 Ok(found) => found.into_iter().collect(),
                 Err(error) if error.is(Errno::NOENT) => return Ok(false),

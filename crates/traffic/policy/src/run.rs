@@ -83,8 +83,11 @@ async fn until_due(arrivals: &Arrivals, doubt: &mut Doubt, rules: Rules) -> Rule
             () = doubt.arises() => {}
         }
         let told = rules.clone();
+        let waits = Arc::new(());
+        let waiting = Arc::downgrade(&waits);
+        let look = move || told.is_as_told(|| waiting.strong_count() > 0);
         tokio::select! {
-            is_as_told = tokio::task::spawn_blocking(move || told.is_as_told()) => match is_as_told {
+            is_as_told = tokio::task::spawn_blocking(look) => match is_as_told {
                 Ok(Ok(true)) => {}
                 Ok(Ok(false)) => {
                     tracing::warn!("somebody changed the table {}: it is made anew", rules.table());
@@ -92,7 +95,7 @@ async fn until_due(arrivals: &Arrivals, doubt: &mut Doubt, rules: Rules) -> Rule
                 }
                 Ok(Err(_)) | Err(_) => return Rules::new(rules.table()),
             },
-            // Reading everything takes longer than a change may wait, and what is read meanwhile says nothing.
+            // Reading everything takes longer than a change may wait, and what is read meanwhile says nothing: it ends with `waits`.
             () = arrivals.rung() => {
                 doubt.remains();
                 return rules;

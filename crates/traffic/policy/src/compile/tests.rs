@@ -4,6 +4,7 @@ use kedge_facts::Protocol;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::spans::family;
 use crate::wanted::{Element, Ports};
 
 mod memory;

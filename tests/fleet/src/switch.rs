@@ -18,6 +18,16 @@ pub struct Switch {
 }
 
 impl Switch {
+    /// An address that no host is given.
+    pub fn spare() -> String {
+        format!("{NETWORK}.102")
+    }
+
+    /// By whom hosts reach everybody else.
+    pub fn gateway() -> String {
+        format!("{NETWORK}.254")
+    }
+
     pub fn make() -> Self {
         sweep();
         let name = format!("kfleet-{}", std::process::id());

@@ -30,7 +30,7 @@ fn several_nodes_are_one_cluster() {
     let begun = Instant::now();
     let mut scene = Scene::start();
     eprintln!("{:>6} ms: a server runs", begun.elapsed().as_millis());
-    let stories: [Story; 12] = [
+    let stories: [Story; 14] = [
         ("whoever may not join is told why", joining::refused),
         ("two machines join", joining::joined),
         ("logs and commands on a node that joined", calls::into_pods),
@@ -38,6 +38,8 @@ fn several_nodes_are_one_cluster() {
         ("pods reach services", calls::services),
         ("every node answers at its port", calls::node_ports),
         ("names are known on every node", calls::names),
+        ("hosts of DNSRecords are known on every node", calls::hosts),
+        ("a machine gets another address", failures::moved),
         ("policies hold on every node", policies::hold),
         ("a node comes back without a token", joining::restarted),
         ("services outlive the server", failures::server_killed),

@@ -76,6 +76,24 @@ pub(crate) fn names(scene: &mut Scene) {
     on_the_host(scene);
 }
 
+/// The gateway is on the server's machine, and its hosts are known everywhere.
+pub(crate) fn hosts(scene: &mut Scene) {
+    scene.apply(&json!({
+        "apiVersion": "kedge.dev/v1", "kind": "DNSRecord", "metadata": {"name": "shelf"},
+        "spec": {"host": "shelf.example", "paths": [{"pathName": "pages", "service": "page", "port": 80}]},
+    }));
+    for caller in CALLERS {
+        eventually(&format!("{caller} finds the host"), PATIENCE, || {
+            let page = scene.fetch(caller, "http://shelf.example/pages")?;
+            if page.starts_with("page-") { Ok(()) } else { Err(page) }
+        });
+    }
+    scene.kubectl(&["delete", "dnsrecord", "shelf"]);
+    eventually("nobody finds it any more", PATIENCE, || {
+        scene.fetch("caller-three", "http://shelf.example/pages").map_or(Ok(()), Err)
+    });
+}
+
 /// A pod in its node's own network asks at the same address, and is found by a name whose address is the node's.
 fn on_the_host(scene: &Scene) {
     scene.apply(&json!({

@@ -1,6 +1,6 @@
 //! What happens when machines and wires fail.
 
-use kedge_fleet::{FOR_EVER, NODE, PATIENCE, Scene, told};
+use kedge_fleet::{FOR_EVER, NODE, PATIENCE, Scene, Switch, told};
 use kedge_shipped::{IMAGE, eventually};
 use serde_json::json;
 
@@ -52,6 +52,32 @@ pub(crate) fn server_killed(scene: &mut Scene) {
         other => Err(format!("{other:?}")),
     });
     scene.kubectl(&["delete", "pod", "patient", "--grace-period=1"]);
+}
+
+/// A machine gets another address, as from a router, and its own one back.
+pub(crate) fn moved(scene: &mut Scene) {
+    let (own, other) = (scene.two.address.clone(), Switch::spare());
+    let page = format!("http://{}:8080/", scene.address_of("page-two"));
+    let back = format!("http://{}:8080/", scene.address_of("page-one"));
+    for (from, to) in [(&own, &other), (&other, &own)] {
+        for line in [
+            format!("addr del {from}/24 dev eth0"),
+            format!("addr add {to}/24 dev eth0"),
+            format!("route replace default via {}", Switch::gateway()),
+        ] {
+            told(scene.two.command("ip").args(line.split(' ')).output().unwrap()).unwrap();
+        }
+        eventually(&format!("two says that it is at {to}"), PATIENCE, || {
+            let node = scene.object(&["node", "two"])?;
+            let addresses = node["status"]["addresses"].to_string();
+            if addresses.contains(&format!("\"{to}\"")) { Ok(()) } else { Err(addresses) }
+        });
+        for caller in ["caller-one", "caller-three"] {
+            eventually(&format!("{caller} reaches two at {to}"), PATIENCE, || scene.fetch(caller, &page));
+        }
+        // By the new address to the node's door, and from there to another node.
+        eventually(&format!("two at {to} reaches others"), PATIENCE, || scene.fetch("caller-two", &back));
+    }
 }
 
 pub(crate) fn cut_off(scene: &mut Scene) {

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use kedge_fleet::{Switch, Traces, cgroups, within};
 use kedge_shipped::{IMAGE, binary, eventually, import, sweep};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 /// Far longer than anything here takes; only a hang reaches it.
@@ -51,7 +52,10 @@ impl Alone {
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts");
         let mut command = within(&self.host, scripts.join(name));
         // How full this machine's disk is must not matter here.
-        let flags = format!("--eviction-hard memory.available<1Mi --hosts-file {}", self.hosts().display());
+        let flags = format!(
+            "--eviction-hard memory.available<1Mi --shutdown-grace-period 20s --hosts-file {}",
+            self.hosts().display()
+        );
         command.arg(binary()).arg(self.data()).args(more).env("FLAGS", flags).env("HOME", &self.folder);
         command
     }
@@ -92,8 +96,9 @@ impl Alone {
                 "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "labels": {"app": "web"}},
                 "spec": {"terminationGracePeriodSeconds": 1, "containers": [{
                     "name": "main", "image": IMAGE, "ports": [{"containerPort": 8080, "hostPort": 8088}],
-                    "command": ["sh", "-c", "trap 'exit 0' TERM; while :; do sleep 0.1; done"],
-                }]},
+                    "command": ["sh", "-c", "trap 'echo ended > /said/ended; exit 0' TERM; while :; do sleep 0.1; done"],
+                    "volumeMounts": [{"name": "said", "mountPath": "/said"}],
+                }], "volumes": [{"name": "said", "hostPath": {"path": self.folder.join("pods"), "type": "DirectoryOrCreate"}}]},
             },
             {
                 "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
@@ -116,6 +121,22 @@ impl Alone {
             let text = std::fs::read_to_string(self.hosts()).unwrap();
             if text.contains("web.example") { Ok(()) } else { Err(text) }
         });
+    }
+
+    /// The machine goes down, as its power supply says: pods are asked to end before the server does.
+    fn power_fails(&self) {
+        let ended = self.folder.join("pods/ended");
+        // From when it was stopped before.
+        let _former = std::fs::remove_file(&ended);
+        let pid = std::fs::read_to_string(self.data().join("server.pid")).unwrap();
+        let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+        kill_process(pid, Signal::POWER).unwrap();
+        eventually("the server has ended", PATIENCE, || {
+            let words = std::fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
+            if words.is_empty() { Ok(()) } else { Err(self.log()) }
+        });
+        assert!(ended.exists(), "the pod was not asked to end\n{}", self.log());
+        assert!(self.log().contains("the machine goes down"), "{}", self.log());
     }
 
     #[track_caller]
@@ -166,6 +187,7 @@ fn what_comes_up_goes_down_without_a_trace() {
     // What was there comes back, and goes for good.
     alone.up();
     alone.kubectl(&["wait", "--for=condition=Ready", "--timeout=60s", "pod/web"]);
+    alone.power_fails();
     alone.down();
     told({
         let mut command = within(&alone.host, binary());

@@ -10,12 +10,17 @@
 #[path = "support/scene.rs"]
 mod scene;
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kedge_agent::Grace;
+use kedge_testkit::admin;
 use kube::api::{DeleteParams, Patch, PatchParams};
-use scene::{PATIENCE, Scene, container_id, is_ready, phase, restarts, shell, waits};
+use scene::{PATIENCE, Scene, container_id, is_ready, phase, reason, restarts, shell, waits};
 use serde_json::{Value, json};
 
 const IDLE: &str = "trap 'exit 0' TERM; while :; do sleep 0.1; done";
@@ -100,6 +105,9 @@ async fn hooks_are_told_at_start_and_end() {
     scene.told("bad", "FailedPostStartHook", "PostStartHook failed").await;
     scene.told("bad", "FailedPreStopHook", "PreStopHook failed").await;
     scene.until("it waits", "bad", |pod| restarts(pod) > 0 && waits(pod) == "CrashLoopBackOff").await;
+    scene.told("bad", "BackOff", "Back-off restarting failed container main in pod bad_default(").await;
+    scene.told("hooked", "Created", "Container created").await;
+    scene.told("hooked", "Started", "Container started").await;
     // Who has been given a long time may be given a short one afterwards.
     scene
         .make("stubborn", json!({"containers": [shell("main", "trap '' TERM; while :; do sleep 0.1; done")]}))
@@ -125,6 +133,86 @@ async fn hooks_are_told_at_start_and_end() {
     // Two seconds of grace, and two more to end in.
     assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
     assert_eq!(shared(&scene, "all"), "start\nstop\nstopped\nterm\n");
+    scene.end().await;
+}
+
+/// A page that answers, and remembers what it was asked for.
+fn page() -> (u16, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (port, asked) = (listener.local_addr().unwrap().port(), Arc::<Mutex<Vec<String>>>::default());
+    let noted = asked.clone();
+    // Ends with the test's process.
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut line = String::new();
+            BufReader::new(&stream).read_line(&mut line).unwrap();
+            noted.lock().unwrap().push(line.split(' ').take(2).collect::<Vec<_>>().join(" "));
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
+        }
+    });
+    (port, asked)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hooks_are_pages_and_waits_as_well() {
+    let scene = Scene::new().await;
+    let (port, asked) = page();
+    let get = |path: &str| json!({"httpGet": {"host": "127.0.0.1", "port": port, "path": path}});
+    let mut main = shell("main", IDLE);
+    main["lifecycle"] = json!({"postStart": get("/began"), "preStop": get("/ends")});
+    let mut waits = shell("waits", IDLE);
+    waits["lifecycle"] = json!({"preStop": {"sleep": {"seconds": 1}}});
+    scene.make("pages", json!({"containers": [main, waits], "terminationGracePeriodSeconds": 20})).await;
+    scene.until("it is ready", "pages", is_ready).await;
+    assert_eq!(*asked.lock().unwrap(), ["GET /began"]);
+    let begun = Instant::now();
+    scene.delete("pages").await;
+    assert!(begun.elapsed() >= Duration::from_secs(1), "nobody waited");
+    assert_eq!(*asked.lock().unwrap(), ["GET /began", "GET /ends"]);
+    scene.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_machine_that_goes_down_ends_its_pods_in_order() {
+    let scene = Scene::new().await;
+    let ends = |name: &str| {
+        let trap = format!(
+            "trap 'echo {name} is asked >> /data/all; sleep 0.3; echo {name} ends >> /data/all; exit 0' TERM"
+        );
+        with_folder(&scene, shell("main", &format!("{trap}; while :; do sleep 0.1; done")))
+    };
+    let mut critical = ends("critical");
+    critical["priorityClassName"] = json!("system-node-critical");
+    scene.make("critical", critical).await;
+    scene.make("ordinary", ends("ordinary")).await;
+    for name in ["critical", "ordinary"] {
+        scene.until("it is ready", name, is_ready).await;
+    }
+    let grace = Grace { whole: Duration::from_secs(30), critical: Duration::from_secs(10) };
+    scene.shutdown.as_ref().unwrap().run(grace).await;
+    assert_eq!(
+        shared(&scene, "all"),
+        "ordinary is asked\nordinary ends\ncritical is asked\ncritical ends\n",
+        "those that others need go last"
+    );
+    for name in ["critical", "ordinary"] {
+        let pod = scene.until("it says why", name, |pod| reason(pod) == "Terminated").await;
+        let message = pod.status.unwrap().message.unwrap_or_default();
+        assert_eq!(message, "Pod was terminated in response to imminent node shutdown.");
+    }
+    let nodes = kube::Api::<Node>::all(scene.api.client(admin("somebody")));
+    scene
+        .eventually("the node says that it goes down", async || {
+            let conditions = nodes.get("here").await.unwrap().status.unwrap_or_default().conditions;
+            let ready = conditions.into_iter().flatten().find(|condition| condition.type_ == "Ready");
+            let ready =
+                ready.map(|ready| (ready.status, ready.message.unwrap_or_default())).unwrap_or_default();
+            let says = ready.0 == "False" && ready.1.contains("node is shutting down");
+            if says { Ok(()) } else { Err(format!("{ready:?}")) }
+        })
+        .await;
+    scene.delete_all().await;
     scene.end().await;
 }
 
@@ -270,6 +358,7 @@ async fn what_is_asked_in_vain_says_so_and_disturbs_nobody() {
     scene.until("it is too much", "greedy", |pod| phase(pod) == "Failed" && reason(pod) == "OutOfcpu").await;
     scene.until("its image is missed", "far", |pod| waits(pod) == "ErrImagePull").await;
     scene.until("it waits for it", "far", |pod| waits(pod) == "ImagePullBackOff").await;
+    scene.told("far", "BackOff", "Back-off pulling image \"127.0.0.1:1/none:1\"").await;
     scene.until("all fifty are done", "fifty", |pod| phase(pod) == "Succeeded").await;
     let first = scene.until("it is ready", "first", is_ready).await;
     assert_eq!(restarts(&first), 0);

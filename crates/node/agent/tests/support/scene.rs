@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, Pod};
-use kedge_agent::{Agent, Eviction, ImageRules, Settings, Thresholds};
+use kedge_agent::{Agent, Eviction, ImageRules, Settings, Shutdown, Thresholds};
 use kedge_clock::Clock;
 use kedge_images::{File, Store, build};
 use kedge_registry::Options;
@@ -32,6 +32,8 @@ pub(crate) struct Scene {
     /// Whether the agent can reach the API.
     pub(crate) away: Arc<AtomicBool>,
     pub(crate) agent: Option<tokio::task::JoinHandle<()>>,
+    /// For who knows that the machine goes down.
+    pub(crate) shutdown: Option<Shutdown>,
     settings: Settings,
 }
 
@@ -45,10 +47,18 @@ impl Scene {
         Self::below(tempfile::tempdir().unwrap(), change).await
     }
 
+    /// One whose agent goes by this clock; the API has the machine's.
+    pub(crate) async fn by(clock: Clock, change: impl FnOnce(&mut Settings)) -> Self {
+        Self::made(tempfile::tempdir().unwrap(), clock, change).await
+    }
+
     /// One that has its data in a certain place.
     pub(crate) async fn below(folder: tempfile::TempDir, change: impl FnOnce(&mut Settings)) -> Self {
-        let clock = Clock::system();
-        let api = Api::start(clock.clone(), Options::default()).await;
+        Self::made(folder, Clock::system(), change).await
+    }
+
+    async fn made(folder: tempfile::TempDir, clock: Clock, change: impl FnOnce(&mut Settings)) -> Self {
+        let api = Api::start(Clock::system(), Options::default()).await;
         let mut settings = Settings {
             addresses: vec!["192.0.2.7".parse().unwrap()],
             // How full the machine's disk is must not decide about a test.
@@ -57,23 +67,27 @@ impl Scene {
             ..Settings::new("here", folder.path())
         };
         change(&mut settings);
-        let mut scene = Self { folder, api, clock, away: Arc::default(), agent: None, settings };
+        let away = Arc::default();
+        let mut scene = Self { folder, api, clock, away, agent: None, shutdown: None, settings };
         scene.start_agent().await;
-        scene.import().await;
+        scene.import("busybox:1").await;
         scene
     }
 
-    async fn import(&self) {
+    /// Gives the node an image of this name.
+    pub(crate) async fn import(&self, name: &str) {
         let content = Bytes::from(std::fs::read("/bin/busybox").unwrap());
         let link = |name: &str| File::Link { path: format!("/bin/{name}"), target: "busybox".to_owned() };
         let mut files = vec![
             File::Folder { path: "/bin".to_owned(), mode: 0o755 },
             File::Folder { path: "/tmp".to_owned(), mode: 0o777 },
             File::Regular { path: "/bin/busybox".to_owned(), mode: 0o755, content },
+            // Two of the same content would be one.
+            File::Regular { path: "/name".to_owned(), mode: 0o644, content: Bytes::from(name.to_owned()) },
         ];
         let names = ["sh", "cat", "dd", "grep", "id", "ls", "mkdir", "ps", "sleep", "tail", "touch"];
         files.extend(names.map(link));
-        let image = build("busybox:1", &files, json!({"Env": ["PATH=/bin"]})).unwrap();
+        let image = build(name, &files, json!({"Env": ["PATH=/bin"]})).unwrap();
         let store = Store::at(&self.folder.path().join("containerd/containerd.sock"));
         store.import(&image, None, Timestamp::now(), |_| {}).await.unwrap();
     }
@@ -81,6 +95,7 @@ impl Scene {
     pub(crate) async fn start_agent(&mut self) {
         let client = self.interrupted(self.api.client(admin("system:node:here")));
         let agent = Agent::start(self.settings.clone(), client, self.clock.clone()).await.unwrap();
+        self.shutdown = Some(agent.shutdown());
         self.agent = Some(tokio::spawn(agent.run()));
     }
 

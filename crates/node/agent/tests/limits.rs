@@ -10,6 +10,7 @@
 #[path = "support/scene.rs"]
 mod scene;
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -55,6 +56,20 @@ async fn what_a_pod_may_use() {
     let used = groups.sample(&path).expect("the pod has a cgroup");
     assert_eq!(used.memory.unwrap().limit, Some(32 << 20));
     assert!(used.threads.unwrap() >= 2, "{used:?}");
+    // As the kernel itself says, in the words of either version of cgroups.
+    let says = |file: &str| {
+        let roots = ["", "unified", "cpu", "cpu,cpuacct", "pids"].into_iter();
+        let places =
+            roots.map(|root| Path::new("/sys/fs/cgroup").join(root).join(path.trim_start_matches('/')));
+        let text = places.filter_map(|place| std::fs::read_to_string(place.join(file)).ok()).next();
+        text.map(|text| text.trim().to_owned())
+    };
+    let either = |one: &str, other: &str| says(one).or_else(|| says(other)).unwrap_or_default();
+    assert_eq!(says("pids.max").as_deref(), Some("100"));
+    let quota = either("cpu.max", "cpu.cfs_quota_us");
+    assert_eq!(quota.split(' ').next(), Some("10000"), "a tenth of a CPU");
+    let shares = either("cpu.shares", "cpu.weight");
+    assert!(["102", "4"].contains(&&*shares), "{shares}");
     let below = groups.below(&path).unwrap();
     assert_eq!(below.len(), 2, "a container and the sandbox: {below:?}");
     assert!(!groups.processes(&path).is_empty());
@@ -242,6 +257,35 @@ async fn a_node_that_runs_short_ends_pods() {
         assert!(Instant::now() < end, "the node does not say that it is short: {conditions:?}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+    scene.until("what the node needs runs on", "critical", |pod| phase(pod) == "Running").await;
+    scene.delete_all().await;
+    scene.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_short_of_disk_and_processes_takes_nobody_in() {
+    // There is never as much of either as this.
+    let thresholds: Thresholds = "nodefs.available<1Ei,pid.available<1Ei".parse().unwrap();
+    let short = Eviction { thresholds, every: Duration::from_millis(300), ..Eviction::default() };
+    let scene = Scene::with(|settings| settings.eviction = short).await;
+    let critical = json!({"containers": [shell("c", FOR_EVER)], "priorityClassName": "system-node-critical"});
+    scene.make("critical", critical).await;
+    let nodes = kube::Api::<Node>::all(scene.api.client(admin("somebody")));
+    for wanted in ["DiskPressure", "PIDPressure"] {
+        scene
+            .eventually(&format!("the node says {wanted}"), async || {
+                let node = nodes.get("here").await.unwrap();
+                let conditions = node.status.and_then(|status| status.conditions).unwrap_or_default();
+                let says = conditions.iter().any(|found| found.type_ == wanted && found.status == "True");
+                if says { Ok(()) } else { Err(format!("{conditions:?}")) }
+            })
+            .await;
+    }
+    scene.make("late", one(shell("c", FOR_EVER))).await;
+    let pod = scene.until("it was turned away", "late", |pod| phase(pod) == "Failed").await;
+    let message = pod.status.as_ref().unwrap().message.clone().unwrap_or_default();
+    assert_eq!(reason(&pod), "Evicted", "{message}");
+    assert!(message.contains("DiskPressure"), "{message}");
     scene.until("what the node needs runs on", "critical", |pod| phase(pod) == "Running").await;
     scene.delete_all().await;
     scene.end().await;

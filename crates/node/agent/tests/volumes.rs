@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolume, PersistentVolumeClaim, Pod, Secret};
 use kedge_testkit::admin;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use rustix::fs::{FileType, Mode};
 use serde_json::{Value, json};
 
 use crate::scene::Scene;
@@ -46,6 +47,20 @@ async fn volumes_are_what_their_pods_ask_for() {
     let host = scene.folder.path().join("host");
     std::fs::create_dir_all(host.join("inner")).unwrap();
     std::fs::write(host.join("inner/x"), "on the node").unwrap();
+    let _listener = std::os::unix::net::UnixListener::bind(host.join("socket")).unwrap();
+    let (block, device) = (host.join("block"), rustix::fs::makedev(7, 250));
+    rustix::fs::mknodat(rustix::fs::CWD, &block, FileType::BlockDevice, Mode::from_raw_mode(0o600), device)
+        .unwrap();
+    let special = |path: &std::path::Path, kind: &str| {
+        let volumes = json!([{"name": "v", "hostPath": {"path": path, "type": kind}}]);
+        shows("busybox stat -c %F /v", json!([at("v", "/v")]), volumes)
+    };
+    // A volume that a person made, of either kind, and its claim.
+    let here = json!([{"key": "kubernetes.io/hostname", "operator": "In", "values": ["here"]}]);
+    let affinity = json!({"required": {"nodeSelectorTerms": [{"matchExpressions": here}]}});
+    scene.claim("fixed", &json!({"local": {"path": host.join("inner")}, "nodeAffinity": affinity})).await;
+    scene.claim("plain", &json!({"hostPath": {"path": host.join("inner"), "type": "Directory"}})).await;
+    let claimed = |name: &str| json!([{"name": "v", "persistentVolumeClaim": {"claimName": name}}]);
     let memory = json!([{"name": "v", "emptyDir": {"medium": "Memory", "sizeLimit": "10Mi"}}]);
     let disk = json!([{"name": "v", "emptyDir": {}}]);
     let map = json!([{"name": "v", "configMap": {"name": "m"}}]);
@@ -67,6 +82,11 @@ async fn volumes_are_what_their_pods_ask_for() {
     with_name["containers"][0]["command"][2] = json!("echo written > /v/f; busybox cat /w/expr/f");
     let cases = [
         ("disk", shows(look, plain("v"), disk.clone()), "777 0 0"),
+        ("socket", special(&host.join("socket"), "Socket"), "socket"),
+        ("char-device", special("/dev/null".as_ref(), "CharDevice"), "character special file"),
+        ("block-device", special(&block, "BlockDevice"), "block special file"),
+        ("local-volume", shows("busybox cat /v/x", plain("v"), claimed("fixed")), "on the node"),
+        ("path-volume", shows("busybox cat /v/x", plain("v"), claimed("plain")), "on the node"),
         (
             "memory",
             shows(

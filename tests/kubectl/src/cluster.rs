@@ -21,6 +21,8 @@ pub(crate) struct Cluster {
     flags: Vec<String>,
     /// Our own command line stands in for kubectl.
     own: Cell<bool>,
+    /// kubectl speaks as it did before it knew WebSockets.
+    spdy: Cell<bool>,
 }
 
 impl Cluster {
@@ -32,7 +34,7 @@ impl Cluster {
         let dir = TempDir::new().unwrap();
         let flags = flags.iter().map(|flag| (*flag).to_owned()).collect::<Vec<_>>();
         let server = serve(dir.path(), &flags);
-        let cluster = Self { dir, server, flags, own: Cell::new(false) };
+        let cluster = Self { dir, server, flags, own: Cell::new(false), spdy: Cell::new(false) };
         cluster.until_ready();
         cluster.kubectl(["create", "namespace", "walk"]);
         cluster
@@ -91,12 +93,22 @@ impl Cluster {
         self.own.set(own);
     }
 
+    /// From now on kubectl opens streams by SPDY, or as it usually does.
+    pub(crate) fn speak_spdy(&self, spdy: bool) {
+        self.spdy.set(spdy);
+    }
+
     /// kubectl in the namespace `walk`.
     pub(crate) fn command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
         if self.own.get() {
             return self.own_command(arguments);
         }
-        self.aimed(Command::new(std::env::var_os("KUBECTL").unwrap_or_else(|| "kubectl".into())), arguments)
+        let mut kubectl = Command::new(std::env::var_os("KUBECTL").unwrap_or_else(|| "kubectl".into()));
+        if self.spdy.get() {
+            kubectl.env("KUBECTL_REMOTE_COMMAND_WEBSOCKETS", "false");
+            kubectl.env("KUBECTL_PORT_FORWARD_WEBSOCKETS", "false");
+        }
+        self.aimed(kubectl, arguments)
     }
 
     /// Our own command line in kubectl's place.

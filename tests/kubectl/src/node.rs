@@ -63,14 +63,23 @@ fn kubectl_works_on_a_node() {
         ("folders in and out", own::folders),
         ("several pods behind one name", own::several_pods),
     ];
+    // As clients speak that know no WebSockets.
+    let older: [Story; 3] = [
+        ("by SPDY: commands in a container", exec::commands),
+        ("by SPDY: files in and out", exec::copied),
+        ("by SPDY: a port of a pod", ports::forwarded),
+    ];
     // Each tells on its own; what they share is only the node.
     let failed: Vec<&str> = again
         .into_iter()
+        .chain(older)
         .chain(stories)
         .filter(|(name, story)| {
             machine.speak_own(name.starts_with("ours: "));
+            machine.speak_spdy(name.starts_with("by SPDY: "));
             let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| story(&machine)));
             machine.speak_own(false);
+            machine.speak_spdy(false);
             machine.clear();
             eprintln!("{name}: {}", if told.is_ok() { "ok" } else { "FAILED" });
             told.is_err()

@@ -9,7 +9,8 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use http::{Request, Response};
+use http::uri::PathAndQuery;
+use http::{Request, Response, Uri};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use k8s_openapi::api::core::v1::Pod;
@@ -37,6 +38,8 @@ struct Said {
     /// Of each pod of an app, in thousandths of a CPU.
     cpu: BTreeMap<String, i64>,
     answers: BTreeMap<String, Value>,
+    /// What was asked for and answered by those.
+    asked: Vec<String>,
 }
 
 impl Measures {
@@ -54,10 +57,20 @@ impl Measures {
         self.said.lock().answers.insert(path.to_owned(), answer);
     }
 
-    fn find(&self, path: &str) -> Option<Value> {
-        let said = self.said.lock();
+    /// Whether somebody asked for this, path and query, and was answered what the test said.
+    pub fn was_asked(&self, whole: &str) -> bool {
+        self.said.lock().asked.iter().any(|asked| asked == whole)
+    }
+
+    fn find(&self, uri: &Uri) -> Option<Value> {
+        let mut said = self.said.lock();
+        let path = uri.path();
+        if let Some(answer) = said.answers.get(path).cloned() {
+            said.asked.push(uri.path_and_query().map_or("", PathAndQuery::as_str).to_owned());
+            return Some(answer);
+        }
         if path != USED {
-            return said.answers.get(path).cloned();
+            return None;
         }
         let snapshot = self.store.snapshot();
         let pods = snapshot.range("/registry/pods/default/", None);
@@ -94,7 +107,7 @@ impl Service<Request<Body>> for Metered {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        if let Some(found) = self.measures.find(request.uri().path()) {
+        if let Some(found) = self.measures.find(request.uri()) {
             let body =
                 Full::new(Bytes::from(found.to_string())).map_err(|never| match never {}).boxed_unsync();
             return async { Ok(Response::new(body)) }.boxed();

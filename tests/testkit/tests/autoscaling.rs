@@ -5,8 +5,10 @@
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Pod;
 use kedge_autoscale::Autoscaler;
 use kedge_testkit::{Cluster, Look};
+use kube::ResourceExt;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PropagationPolicy};
 use kube::core::GroupVersionKind;
 use serde_json::json;
@@ -181,5 +183,95 @@ async fn anything_with_a_scale_follows_anything_that_is_measured() {
         assert_eq!(size, Some(expected), "for {value}");
         let status = json!({ "status": { "size": expected } });
         farms.patch_status("barn", &PatchParams::default(), &Patch::Merge(&status)).await.unwrap();
+    }
+}
+
+const PAIR: &str = "
+apiVersion: apps/v1
+kind: Deployment
+metadata: { name: web }
+spec:
+  selector: { matchLabels: { app: web } }
+  template:
+    metadata: { labels: { app: web } }
+    spec:
+      containers:
+      - { name: c, image: nginx:1, resources: { requests: { cpu: 100m } } }
+      - { name: side, image: nginx:1, resources: { requests: { cpu: 100m } } }
+";
+
+/// What others count decides as well: of each pod, of another object, and of one container beside its idle neighbour.
+#[tokio::test]
+async fn every_kind_of_metric_decides() {
+    let cluster = Cluster::with_nodes(["n1"]).await;
+    cluster.apply(PAIR).await;
+    cluster.until("web runs", |c| c.pods("web").ready().len() == 1).await;
+    let measures = &cluster.measures;
+    let custom = "/apis/custom.metrics.k8s.io";
+    measures.answer(custom, json!({ "kind": "APIGroup", "preferredVersion": { "version": "v1beta2" } }));
+    let value = |kind: &str, name: &str, metric: &str, value: &str, at: jiff::Timestamp| {
+        json!({ "items": [{
+            "describedObject": { "kind": kind, "name": name, "namespace": "default" }, "metric": { "name": metric },
+            "timestamp": at.to_string(), "windowSeconds": 10, "value": value,
+        }] })
+    };
+    let average = |amount: &str| json!({ "type": "AverageValue", "averageValue": amount });
+    let mut expected = 1;
+    for kind in ["Pods", "Object", "ContainerResource"] {
+        expected += 1;
+        // What is measured is newer than the pods.
+        cluster.clock.advance(Duration::from_secs(5)).await;
+        let now = cluster.clock.now();
+        let pods = kube::Api::<Pod>::namespaced(cluster.client.clone(), "default");
+        let pods = pods.list(&Default::default()).await.unwrap().items;
+        let names: Vec<String> = pods.iter().map(ResourceExt::name_any).collect();
+        let (metric, asked) = match kind {
+            "Pods" => {
+                let path = format!("{custom}/v1beta2/namespaces/default/pods/*/hits");
+                measures.answer(&path, value("Pod", &names[0], "hits", "20", now));
+                let metric = json!({ "name": "hits", "selector": { "matchLabels": { "verb": "GET" } } });
+                (
+                    json!({ "type": kind, "pods": { "metric": metric, "target": average("10") } }),
+                    format!("{path}?labelSelector=app%3Dweb&metricLabelSelector=verb%3DGET"),
+                )
+            }
+            "Object" => {
+                let path = format!("{custom}/v1beta2/namespaces/default/deployments.apps/web/queue");
+                measures.answer(&path, value("Deployment", "web", "queue", "30", now));
+                let object = json!({ "apiVersion": "apps/v1", "kind": "Deployment", "name": "web" });
+                let metric = json!({ "name": "queue" });
+                let object = json!({ "describedObject": object, "metric": metric, "target": average("10") });
+                (json!({ "type": kind, "object": object }), format!("{path}?metricLabelSelector="))
+            }
+            _ => {
+                let path = "/apis/metrics.k8s.io/v1beta1/namespaces/default/pods";
+                let used = |name: &String| {
+                    json!({
+                        "metadata": { "name": name }, "timestamp": now.to_string(), "window": "1s",
+                        "containers": [
+                            { "name": "c", "usage": { "cpu": "1m" } }, { "name": "side", "usage": { "cpu": "66m" } },
+                        ],
+                    })
+                };
+                measures.answer(path, json!({ "items": names.iter().map(used).collect::<Vec<_>>() }));
+                let target = json!({ "type": "Utilization", "averageUtilization": 50 });
+                let of = json!({ "name": "cpu", "container": "side", "target": target });
+                (json!({ "type": kind, "containerResource": of }), format!("{path}?labelSelector=app%3Dweb"))
+            }
+        };
+        let spec = json!({ "spec": { "metrics": [metric] } });
+        match kind {
+            "Pods" => {
+                let mut autoscaler: serde_json::Value = serde_saphyr::from_str(BY_CPU).unwrap();
+                autoscaler["spec"]["metrics"] = spec["spec"]["metrics"].clone();
+                cluster.apply(&autoscaler.to_string()).await;
+            }
+            _ => cluster.patch("HorizontalPodAutoscaler", "web", spec).await,
+        }
+        cluster.clock.advance(Duration::from_secs(31)).await;
+        cluster.until(&format!("{kind} decides"), |c| replicas(c) == expected).await;
+        assert!(measures.was_asked(&asked), "nobody asked for {asked}");
+        let many = usize::try_from(expected).unwrap();
+        cluster.until("they run", |c| c.pods("web").ready().len() == many).await;
     }
 }

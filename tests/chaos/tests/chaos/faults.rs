@@ -64,7 +64,7 @@ impl Fault {
             .collect()
     }
 
-    /// One of every kind, each where it costs little.
+    /// One of most kinds, each where it costs little; being unplugged, standing still and storms take longer.
     pub(crate) fn some() -> Vec<Self> {
         vec![
             Self::KillKedge(0),

@@ -8,7 +8,7 @@ use futures::StreamExt as _;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kedge_client::{Client, Event, Objects, Place, Servers, Ties, TiesError};
+use kedge_client::{Client, Objects, Place, Servers, Ties, TiesError};
 use kedge_clock::Clock;
 use kedge_pki::PkiError;
 use kube::ResourceExt;
@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::certificate::{AskError, Signer, ask, names};
 use crate::cluster::{Cluster, ClusterError};
+use crate::peers::Known;
 use crate::ranges::RangesError;
 use crate::settings::AgentSettings;
 use crate::token::{Info, Token, TokenError};
@@ -279,11 +280,13 @@ impl Membership {
     async fn follow(&self) {
         let slices = Objects::<EndpointSlice>::within(&self.servers.client(), "default");
         let mut events = slices.events(ListParams::default().labels("kubernetes.io/service-name=kubernetes"));
+        let mut known = Known::default();
         while let Some(told) = events.next().await {
             match told {
-                Ok(Event::All(slices)) => slices.iter().for_each(|slice| self.moved(slice)),
-                Ok(Event::Put(slice)) => self.moved(&slice),
-                Ok(Event::Gone(_)) => {}
+                Ok(told) => {
+                    known.hear(told);
+                    self.moved(known.places());
+                }
                 Err(error) => {
                     tracing::debug!(%error, "cannot watch where the servers are");
                     self.clock.sleep(AGAIN).await;
@@ -292,12 +295,16 @@ impl Membership {
         }
     }
 
-    fn moved(&self, slice: &EndpointSlice) {
+    fn moved(&self, listed: Vec<Place>) {
+        // If nobody lives any more, they are best looked for where they were.
+        if listed.is_empty() {
+            return;
+        }
         let mut places = self.told.clone();
-        extend(&mut places, listed(slice));
+        extend(&mut places, listed);
         let before = self.servers.all();
         let is_same = places.len() == before.len() && places.iter().all(|place| before.contains(place));
-        if places.is_empty() || is_same {
+        if is_same {
             return;
         }
         tracing::info!("the cluster's servers are {}", shown(&places));

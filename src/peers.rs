@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kedge_client::{Client, Event, Objects};
+use kedge_client::{Client, Event, Objects, Place};
 use kedge_clock::Clock;
 use kube::ResourceExt as _;
 use kube::api::ListParams;
@@ -17,28 +17,40 @@ use crate::pki::{Admin, Pki};
 /// After it could not be watched.
 const AGAIN: Duration = Duration::from_secs(10);
 
+/// The servers that live, as the slices of the API's own Service tell: those with a port of their own are in a slice of their own.
+#[derive(Default)]
+pub(crate) struct Known(BTreeMap<String, Vec<Place>>);
+
+impl Known {
+    pub(crate) fn hear(&mut self, told: Event<EndpointSlice>) {
+        let entry = |slice: EndpointSlice| (slice.name_any(), listed(&slice));
+        match told {
+            Event::All(slices) => self.0 = slices.into_iter().map(entry).collect(),
+            Event::Put(slice) => self.0.extend([entry(slice)]),
+            Event::Gone(slice) => drop(self.0.remove(&slice.name_any())),
+        }
+    }
+
+    pub(crate) fn places(&self) -> Vec<Place> {
+        self.0.values().flatten().cloned().collect()
+    }
+}
+
 /// Keeps the files right for as long as it is polled.
 pub(crate) async fn follow(client: &Client, admin: &Admin, pki: &Pki, clock: &Clock) {
     let slices = Objects::<EndpointSlice>::within(client, "default");
     let mut events = slices.events(ListParams::default().labels("kubernetes.io/service-name=kubernetes"));
-    let mut known: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let urls = |slice: &EndpointSlice| listed(slice).iter().map(ToString::to_string).collect::<Vec<_>>();
+    let mut known = Known::default();
     while let Some(told) = events.next().await {
         match told {
-            Ok(Event::All(all)) => known = all.iter().map(|slice| (slice.name_any(), urls(slice))).collect(),
-            Ok(Event::Put(slice)) => {
-                known.insert(slice.name_any(), urls(&slice));
-            }
-            Ok(Event::Gone(slice)) => {
-                known.remove(&slice.name_any());
-            }
+            Ok(told) => known.hear(told),
             Err(error) => {
                 tracing::debug!(%error, "cannot watch where the servers are");
                 clock.sleep(AGAIN).await;
                 continue;
             }
         }
-        let mut all: Vec<String> = known.values().flatten().cloned().collect();
+        let mut all: Vec<String> = known.places().iter().map(ToString::to_string).collect();
         all.sort();
         all.dedup();
         if admin.know(all)

@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
+use kedge_client::Event;
 use kedge_http::{Options, Tls, router, serve};
 use kedge_pki::{Authority, Leaf, Names, Purpose, Serving};
 use kedge_registry::{Registry, User};
@@ -151,6 +152,24 @@ async fn nobody_takes_a_nodes_place() {
     server.join("n1", data.path()).await.unwrap();
     forget(data.path()).unwrap();
     assert_eq!(std::fs::read_dir(folder(data.path())).unwrap().count(), 0);
+}
+
+#[test]
+fn servers_with_ports_of_their_own_are_all_known() {
+    let slice = |name: &str, port: u16, address: &str| -> EndpointSlice {
+        serde_json::from_value(json!({
+            "metadata": {"name": name}, "addressType": "IPv4", "ports": [{"port": port}],
+            "endpoints": [{"addresses": [address]}],
+        }))
+        .unwrap()
+    };
+    let mut known = Known::default();
+    known.hear(Event::All(vec![slice("a", 6443, "10.0.0.1"), slice("b", 7443, "10.0.0.1")]));
+    assert_eq!(shown(&known.places()), "https://10.0.0.1:6443, https://10.0.0.1:7443");
+    known.hear(Event::Put(slice("b", 7443, "10.0.0.2")));
+    assert_eq!(shown(&known.places()), "https://10.0.0.1:6443, https://10.0.0.2:7443");
+    known.hear(Event::Gone(slice("a", 6443, "10.0.0.1")));
+    assert_eq!(shown(&known.places()), "https://10.0.0.2:7443");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Three servers on an etcd of three members, all real, on loopback. Each of them is killed in turn; clients that know all servers, as the
-//! kubeconfig lists them, go on, another server takes the work over in time, and nothing is done twice.
+//! kubeconfig lists them, go on, another server takes the work over in time, and nothing is done twice. A node with real containers goes on
+//! at the next server; what it runs runs on. Needs root, containerd, runc, a static busybox and etcd.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,6 +14,8 @@
 mod cluster;
 #[path = "ha/etcd.rs"]
 mod etcd;
+#[path = "ha/node.rs"]
+mod node;
 #[path = "ha/writer.rs"]
 mod writer;
 
@@ -31,6 +34,8 @@ async fn any_one_may_die() {
     let writer = Writer::start(cluster.client.clone());
     cluster.create("/apis/apps/v1/namespaces/default/deployments", &web(3)).await;
     cluster.until_pods(3, Duration::from_secs(60)).await;
+    let node = cluster.node().await;
+    let resident = node.runs(&cluster, "resident").await;
 
     let mut pods = 3;
     let mut spared = vec![0, 1, 2];
@@ -48,6 +53,8 @@ async fn any_one_may_die() {
         let led = if server == leader { "which led" } else { "which did not lead" };
         eprintln!("work went on {:?} after server {server}, {led}, was killed", begun.elapsed());
         assert_ne!(cluster.leader(), server, "the one that was killed leads no more");
+        // Whichever of them the node asked, it goes on with the others.
+        node.runs(&cluster, &format!("without-{server}")).await;
         cluster.assert_tokens_are_listed_by(server);
         cluster.start_server(server).await;
     }
@@ -65,6 +72,8 @@ async fn any_one_may_die() {
         cluster.etcd.start_again(member);
     }
 
+    let still = cluster.until_running("/api/v1/namespaces/kube-public/pods/resident", || node.log()).await;
+    assert_eq!(still, resident, "what ran runs on, and was never started again");
     cluster.until_agreed().await;
     let written = writer.stop().await;
     eprintln!("{} writes, the longest took {:?}", written.names.len(), written.longest);

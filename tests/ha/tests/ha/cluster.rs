@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::etcd::Etcd;
+use crate::node::Node;
 
 /// What a server says when it begins to do the work.
 const LEADS: &str = "this server leads now lease=\"kedge-controllers\"";
@@ -49,6 +50,27 @@ impl Cluster {
         };
         let client = Servers::new(listed(folder.path(), 0), &ties).unwrap().client();
         Self { folder, servers, etcd, client }
+    }
+
+    /// A node that was told of the first server.
+    pub(crate) async fn node(&self) -> Node {
+        let folder = self.folder.path();
+        let server = ready(folder, 0).to_string();
+        Node::start(folder, &server, &data(folder, 0).join("node-token")).await
+    }
+
+    /// Waits until a pod runs, and answers with what its container is.
+    pub(crate) async fn until_running(&self, path: &str, log: impl Fn() -> String) -> Value {
+        let begun = Instant::now();
+        loop {
+            let pod = self.insist("GET", path, &Value::Null).await;
+            let told = &pod["status"]["containerStatuses"][0];
+            if pod["status"]["phase"] == "Running" && told["ready"] == true {
+                return json!([told["containerID"], told["restartCount"]]);
+            }
+            assert!(begun.elapsed() < PATIENCE, "still {}\n{}", pod["status"], log());
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
     }
 
     pub(crate) fn kill_server(&mut self, at: usize) {
@@ -221,10 +243,17 @@ fn serve(folder: &Path, at: usize, port: u16, etcd: &Etcd) -> Child {
     let mut command = Command::new(binary());
     command
         .args(["server", "--no-agent", "--no-gateway", "--listen", &format!("127.0.0.1:{port}")])
+        .args(["--cluster-cidr", &ranges().0, "--service-cidr", &ranges().1])
         .args(["--store", &format!("etcd={}", etcd.urls())])
         .arg("--data-dir")
         .arg(data(folder, at));
     start(&mut command, &log(folder, at))
+}
+
+/// Tests of other builds may run beside this one, and others of this one.
+fn ranges() -> (String, String) {
+    let own = std::process::id() % 16;
+    (format!("10.{}.128.0/17", 216 + own), format!("10.{}.128.0/17", 176 + own))
 }
 
 /// Waits until a server answers, and says where.

@@ -56,7 +56,8 @@ impl Stage {
         let (excused, wrong): (Vec<_>, Vec<_>) =
             self.callers.failed().into_iter().partition(|failure| row.excuses(failure));
         row.failed = excused.len();
-        row.wrong.extend(wrong.iter().take(SHOWN).map(|failure| row.told(failure)));
+        let told: Vec<String> = wrong.iter().take(SHOWN).map(|failure| row.told(failure)).collect();
+        row.wrong.extend(told);
         if let Some(more) = wrong.len().checked_sub(SHOWN).filter(|more| *more > 0) {
             row.wrong.push(format!("and {more} more calls failed"));
         }

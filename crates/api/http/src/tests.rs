@@ -76,10 +76,14 @@ impl Server {
     }
 
     pub(crate) async fn with(change: impl FnOnce(&mut Options)) -> Self {
+        Self::on(Store::memory(), change).await
+    }
+
+    pub(crate) async fn on(store: Store, change: impl FnOnce(&mut Options)) -> Self {
         let clock = Clock::manual("2030-01-01T12:00:00Z".parse::<Timestamp>().unwrap());
         let options =
             kedge_registry::Options { namespace_worker: false, ..kedge_registry::Options::default() };
-        let registry = Registry::start(Store::memory(), clock.clone(), options).await.unwrap();
+        let registry = Registry::start(store, clock.clone(), options).await.unwrap();
         let mut options = Options::new(kedge_pki::new_key().unwrap());
         change(&mut options);
         let stranger = router(registry.clone(), options).unwrap();

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail where it stands")]
 
 mod controller;
+mod forgotten;
 mod server;
 mod story;
 mod world;
@@ -51,4 +52,9 @@ async fn a_world_follows_over_https() {
 async fn a_stock_controller_runs_on_a_kind_of_its_own() {
     let server = Server::start().await;
     controller::run(server.https().await).await;
+}
+
+#[tokio::test]
+async fn what_the_server_forgot_is_read_again() {
+    forgotten::tell().await;
 }

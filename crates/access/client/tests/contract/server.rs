@@ -22,10 +22,13 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) async fn start() -> Self {
+        Self::on(Store::memory()).await
+    }
+
+    pub(crate) async fn on(store: Store) -> Self {
         let clock = Clock::system();
-        let registry = Registry::start(Store::memory(), clock.clone(), kedge_registry::Options::default())
-            .await
-            .unwrap();
+        let registry =
+            Registry::start(store, clock.clone(), kedge_registry::Options::default()).await.unwrap();
         let router = router(registry, kedge_http::Options::new(kedge_pki::new_key().unwrap())).unwrap();
 
         let folder = tempfile::tempdir().unwrap();
@@ -66,9 +69,12 @@ impl Server {
     }
 
     pub(crate) fn in_process(&self) -> Client {
+        kedge_client::in_process(self.admin())
+    }
+
+    pub(crate) fn admin(&self) -> Router {
         let groups = ["system:masters", "system:authenticated"].map(str::to_owned).to_vec();
-        let admin = User { name: "admin".to_owned(), groups, ..User::default() };
-        kedge_client::in_process(self.router.acting_as(admin))
+        self.router.acting_as(User { name: "admin".to_owned(), groups, ..User::default() })
     }
 
     pub(crate) async fn https(&self) -> Client {

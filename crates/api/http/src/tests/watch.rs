@@ -131,6 +131,40 @@ async fn events_come_in_the_form_that_was_asked_for() {
     }
 }
 
+/// A server that remembers eight changes, and a revision that it has forgotten.
+pub(super) async fn forgetful() -> (Server, String, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let ring = kedge_store::Limits { events: 8, bytes: usize::MAX };
+    let options = kedge_store::Options { ring, ..kedge_store::Options::default() };
+    let store = kedge_store::Store::open(folder.path(), options).await.unwrap();
+    let server = Server::on(store, |_| {}).await;
+    let forgotten = revision(&server).await;
+    for number in 0..20 {
+        assert_eq!(call(&server.admin, "POST", MAPS, map(&format!("m{number}"))).await.code, 201);
+    }
+    (server, forgotten, folder)
+}
+
+#[tokio::test]
+async fn that_a_revision_is_forgotten_is_an_event() {
+    let (server, forgotten, _folder) = forgetful().await;
+    let path = format!("{MAPS}?watch=1&resourceVersion={forgotten}");
+    for accept in ["*/*", "application/json;as=Table;v=v1;g=meta.k8s.io"] {
+        let mut lines = Lines::open(&server.admin, &path, accept).await;
+        let event = lines.next().await.unwrap();
+        let status = &event["object"];
+        assert_eq!((&event["type"], &status["kind"]), (&json!("ERROR"), &json!("Status")), "{event}");
+        assert_eq!((&status["code"], &status["reason"]), (&json!(410), &json!("Expired")), "{event}");
+        let message = status["message"].as_str().unwrap();
+        assert!(message.starts_with(&format!("too old resource version: {forgotten} (")), "{message}");
+        assert_eq!(lines.told().await, "end");
+    }
+    let remembered = format!("{MAPS}?watch=1&resourceVersion={}", revision(&server).await);
+    let mut lines = Lines::open(&server.admin, &remembered, "*/*").await;
+    call(&server.admin, "POST", MAPS, map("new")).await;
+    assert_eq!(lines.told().await, "ADDED new");
+}
+
 #[tokio::test]
 async fn a_watch_of_a_custom_kind_ends_when_its_definition_changes_or_goes() {
     const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";

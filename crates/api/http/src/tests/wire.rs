@@ -215,11 +215,20 @@ async fn a_watch_sends_frames() {
     assert_eq!((&read(&object)["kind"], read(&object).get("data")), (&json!("PartialObjectMetadata"), None));
     call(admin, "DELETE", &format!("{MAPS}/seen"), "").await;
     assert_eq!(whole.next().await.unwrap().0, "DELETED");
+}
 
-    let late = Frames::open(admin, &format!("{MAPS}?watch=1&resourceVersion=1"), PROTOBUF).await.next().await;
-    if let Some((kind, status)) = late.filter(|(kind, _)| kind == "ERROR") {
-        assert_eq!((kind.as_str(), &read(&status)["code"]), ("ERROR", &json!(410)));
-    }
+#[tokio::test]
+async fn that_a_revision_is_forgotten_is_a_frame() {
+    let (server, forgotten, _folder) = super::watch::forgetful().await;
+    let path = format!("{MAPS}?watch=1&resourceVersion={forgotten}");
+    let mut frames = Frames::open(&server.admin, &path, PROTOBUF).await;
+    let (kind, status) = frames.next().await.unwrap();
+    let status = read(&status);
+    assert_eq!(
+        (kind.as_str(), &status["code"], &status["reason"]),
+        ("ERROR", &json!(410), &json!("Expired"))
+    );
+    assert!(frames.next().await.is_none(), "it is the last one");
 }
 
 #[tokio::test]

@@ -11,8 +11,8 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures::stream;
 use jiff::{SignedDuration, Timestamp};
-use kedge_kinds::Status;
 use kedge_kinds::encode::{self, Form};
+use kedge_kinds::{Reason, Status};
 use kedge_registry::{WatchEvent, WatchKind, Watching};
 use kedge_store::Revision;
 use serde_json::{Value, json};
@@ -59,7 +59,16 @@ pub(super) async fn watch(api: &Arc<Api>, mut call: Call) -> Result<Answer, Stat
         Format::Json | Format::Yaml => None,
     };
     let content_type = if form.is_some() { PROTOBUF_EVENTS } else { "application/json" };
-    let watching = api.registry().watch(&call.at, &query).await?;
+    let watching = match api.registry().watch(&call.at, &query).await {
+        Ok(watching) => watching,
+        // Many clients look for it among the events alone, where Kubernetes tells it too.
+        Err(status) if status.reason == Reason::Expired => {
+            let mut out = BytesMut::new();
+            write_made(form.is_some(), "ERROR", &status.to_object(), &mut out);
+            return Ok(answer::of(200, content_type, Body::live(stream::iter([out.freeze()]))));
+        }
+        Err(status) => return Err(status),
+    };
     // What a definition said when the watch began is not how its objects look once it says something else.
     let superseded =
         call.at.kind.rules.is_some().then(|| -> Timer { Box::pin(api.registry().superseded(&call.at.kind)) });
@@ -231,16 +240,18 @@ impl Stream {
         self.done = true;
     }
 
-    /// An event about something that is not stored.
     fn write_made(&self, name: &str, object: &Value, out: &mut BytesMut) {
-        if self.form.is_some()
-            && let Ok(object) = protobuf::document(object)
-        {
-            return encode::watch_frame(name, &object, out);
-        }
-        out.extend_from_slice(json!({ "type": name, "object": object }).to_string().as_bytes());
-        out.extend_from_slice(b"\n");
+        write_made(self.form.is_some(), name, object, out);
     }
+}
+
+/// An event about something that is not stored.
+fn write_made(in_protobuf: bool, name: &str, object: &Value, out: &mut BytesMut) {
+    if in_protobuf && let Ok(object) = protobuf::document(object) {
+        return encode::watch_frame(name, &object, out);
+    }
+    out.extend_from_slice(json!({ "type": name, "object": object }).to_string().as_bytes());
+    out.extend_from_slice(b"\n");
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ mod storage_class;
 mod storage_protection;
 pub(crate) mod token_volume;
 mod tolerations;
+pub(crate) mod topology;
 
 use std::sync::Arc;
 
@@ -80,6 +81,7 @@ const PLUGINS: &[&dyn Plugin] = &[
     &tolerations::DefaultTolerationSeconds,
     &priority::Priority,
     &runtime_class::RuntimeClass,
+    &topology::PodTopologyLabels,
     &storage_class::DefaultStorageClass,
     &storage_protection::StorageObjectInUseProtection,
     &claim_resize::PersistentVolumeClaimResize,

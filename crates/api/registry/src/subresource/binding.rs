@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::registry::{Registry, Written};
 use crate::request::{At, WriteOptions};
 use crate::update::Outcome;
-use crate::{body, encode, failure, metadata, object};
+use crate::{admission, body, encode, failure, metadata, object};
 
 /// `POST …/pods/{name}/binding` and `POST …/bindings`.
 pub(crate) async fn create(
@@ -22,6 +22,10 @@ pub(crate) async fn create(
     // Its labels and annotations become the pod's, so they must be what labels and annotations are.
     let mut binding =
         body::accept(&At { kind: kind.clone(), ..at.clone() }, binding, options, &mut warnings)?;
+    if object::text(&binding, &["target", "kind"]) == "Node" {
+        let node = object::text(&binding, &["target", "name"]).to_owned();
+        admission::topology::label(&registry.store().snapshot(), &node, &mut binding)?;
+    }
     registry.admit_sent(at, &mut binding, options).await?;
     let sent = object::meta_text(&binding, "name");
     let name = at.name.as_deref().unwrap_or(sent);

@@ -86,6 +86,41 @@ async fn a_pod_is_bound_once() {
 }
 
 #[tokio::test]
+async fn a_pod_learns_where_its_node_is() {
+    let api = api().await;
+    let (zone, region) = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region");
+    let node = json!({"metadata": {"name": "n", "labels": {zone: "z1", region: "r1", "topology.kubernetes.io/rack": "7"}}});
+    api.create("nodes", "", node).await.unwrap();
+    api.create("nodes", "", json!({"metadata": {"name": "bare"}})).await.unwrap();
+    for (number, (case, own, target, expected)) in [
+        (
+            "both are copied, and no other",
+            json!({"a": "b"}),
+            "n",
+            json!({"a": "b", zone: "z1", region: "r1"}),
+        ),
+        ("its own are overwritten", json!({zone: "mine"}), "n", json!({zone: "z1", region: "r1"})),
+        ("a node without them", json!({zone: "mine"}), "bare", json!({zone: "mine"})),
+        ("a node that is not there", json!({"a": "b"}), "absent", json!({"a": "b"})),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (bound, born) = (format!("bound-{number}"), format!("born-{number}"));
+        api.create("pods", "default", labelled(pod(&bound), own.clone())).await.unwrap();
+        let binding = json!({"metadata": {"name": bound}, "target": {"kind": "Node", "name": target}});
+        post(&api, "pods/binding", &bound, binding).await.unwrap();
+        let bound = api.get("pods", "default", &bound).await.unwrap();
+        let mut sent = labelled(pod(&born), own);
+        sent["spec"]["nodeName"] = target.into();
+        let born = api.create("pods", "default", sent).await.unwrap();
+        for (how, pod) in [("bound", bound), ("born", born)] {
+            assert_eq!(pod["metadata"]["labels"], expected, "{case}, {how}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_is_posted_has_the_shape_of_its_kind() {
     let api = api().await;
     api.create("pods", "default", pod("p")).await.unwrap();

@@ -250,6 +250,25 @@ fn conversions_and_time() {
 }
 
 #[test]
+fn zones_by_name_have_summers() {
+    check(&[
+        ("timestamp('2024-01-02T03:04:05Z').getHours('Europe/Berlin')", "4"),
+        ("timestamp('2024-07-02T03:04:05Z').getHours('Europe/Berlin')", "5"),
+        ("timestamp('2024-01-02T03:04:05Z').getHours('America/New_York')", "22"),
+        ("timestamp('2024-01-02T03:04:05Z').getDayOfWeek('America/New_York')", "1"),
+        ("timestamp('2024-01-01T03:04:05Z').getFullYear('US/Central')", "2023"),
+        ("timestamp('2024-01-02T03:04:05Z').getMinutes('Asia/Kathmandu')", "49"),
+        ("timestamp('2024-01-02T03:04:05Z').getHours('Etc/GMT+5')", "22"),
+        ("timestamp('2024-01-02T03:04:05Z').getHours('UTC')", "3"),
+        ("timestamp('2024-01-02T03:04:05Z').getHours('Local')", "3"),
+        ("timestamp('0001-01-01T00:00:00Z').getFullYear('Asia/Tokyo')", "1"),
+        ("timestamp('2024-01-02T03:04:05Z').getHours('europe/berlin')", "!unknown time zone europe/berlin"),
+        ("timestamp('2024-01-02T03:04:05Z').getHours('Mars/Olympus')", "!unknown time zone Mars/Olympus"),
+        ("timestamp('2024-01-02T03:04:05Z').getHours('../etc/passwd')", "!unknown time zone ../etc/passwd"),
+    ]);
+}
+
+#[test]
 fn libraries_of_kubernetes() {
     check(&[
         ("quantity('1Gi').isGreaterThan(quantity('1G'))", "true"),

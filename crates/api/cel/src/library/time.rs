@@ -1,5 +1,8 @@
 //! Timestamps and durations: how texts become them and back, and their parts.
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
 use super::Fun;
 use crate::error::EvalError;
 use crate::value::Value;
@@ -57,7 +60,7 @@ fn part<'a>(args: &[Value<'a>], of: impl Fn(Parts) -> i64) -> Result<Value<'a>, 
     };
     let offset = match zone {
         None => 0,
-        Some(Value::String(name)) => offset_of(name)?,
+        Some(Value::String(name)) => offset_of(name, *time)?,
         Some(_) => return Err(EvalError::NoSuchOverload),
     };
     Ok(Value::Int(of(time.parts(offset))))
@@ -75,13 +78,21 @@ fn part_or_whole<'a>(
     }
 }
 
-/// `UTC`, `+02:00`, `-8:30`. Zones by other names are not known here: this crate reads no files.
-fn offset_of(name: &str) -> Result<i32, EvalError> {
+/// How far ahead of UTC clocks are there at that moment: `+02:00`, `-8:30`, `Europe/Berlin`. The zones are in this program, so
+/// that every server says the same, whatever files it has.
+fn offset_of(name: &str, time: Instant) -> Result<i32, EvalError> {
     let unknown = || EvalError::function(format!("unknown time zone {name}"));
-    if name.is_empty() || name == "UTC" {
+    // Servers of Kubernetes run in containers, where the local time is UTC.
+    if matches!(name, "" | "UTC" | "Local") {
         return Ok(0);
     }
-    let (hours, minutes) = name.split_once(':').ok_or_else(unknown)?;
+    let Some((hours, minutes)) = name.split_once(':') else {
+        let zone = TimeZone::get(name).map_err(|_| unknown())?;
+        let moment = Timestamp::from_second(time.seconds()).map_err(|_| unknown())?;
+        // Go's names are those of files: capitals matter.
+        let is_meant = zone.iana_name() == Some(name);
+        return if is_meant { Ok(zone.to_offset(moment).seconds()) } else { Err(unknown()) };
+    };
     let (hours, minutes): (i32, i32) = hours.parse().ok().zip(minutes.parse().ok()).ok_or_else(unknown)?;
     if hours.abs() > 24 || !(0..60).contains(&minutes) {
         return Err(unknown());

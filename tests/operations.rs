@@ -25,11 +25,19 @@ struct Server {
 
 impl Server {
     fn start(folder: &Path, name: &str, listen: &str) -> Self {
+        Self::with(folder, name, &["--listen", listen], "info")
+    }
+
+    /// With more flags, and saying as much in its log.
+    fn with(folder: &Path, name: &str, flags: &[&str], level: &str) -> Self {
         let data = folder.join(name);
         let log = std::fs::File::options().create(true).append(true).open(folder.join("log")).unwrap();
         let process = Command::new(env!("CARGO_BIN_EXE_kedge"))
-            .args(["server", "--no-agent", "--no-gateway", "--listen", listen, "--data-dir"])
+            .args(["server", "--no-agent", "--no-gateway"])
+            .args(flags)
+            .arg("--data-dir")
             .arg(&data)
+            .env("KEDGE_LOG", level)
             .stdin(Stdio::null())
             .stderr(log)
             .spawn()
@@ -271,4 +279,49 @@ fn a_cluster_goes_up_and_down_and_says_so() {
     );
     has(&made.down(), &["Kedge has stopped. Its data stays in "]);
     has(&made.down(), &["Kedge is not running."]);
+}
+
+/// Whether any file of the store has this in it.
+fn stores(data: &Path, text: &str) -> bool {
+    let files = std::fs::read_dir(data.join("store")).unwrap();
+    files.map(|file| std::fs::read(file.unwrap().path()).unwrap()).any(|bytes| holds(&bytes, text))
+}
+
+fn holds(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|part| part == text.as_bytes())
+}
+
+#[test]
+fn secrets_are_encrypted_and_their_key_can_be_changed() {
+    let folder = TempDir::new().unwrap();
+    let data = folder.path().join("data");
+    let read = |server: &Server| server.said(&["get", "secret", "s", "-o", "jsonpath={.data.word}"]);
+    // base64 of what is typed below.
+    const WORD: &str = "b3BlbiBzZXNhbWU=";
+    let server = Server::start(folder.path(), "data", "127.0.0.1:0");
+    server.said(&["create", "secret", "generic", "s", "--from-literal=word=open sesame"]);
+    assert!(stores(&data, WORD), "nobody asked for encryption yet");
+    drop(server);
+    has(&refused(&["secrets", "rotate-key"], &data), &["--encrypt-secrets"]);
+
+    let encrypted = ["--listen", "127.0.0.1:0", "--encrypt-secrets"];
+    let server = Server::with(folder.path(), "data", &encrypted, "info");
+    assert_eq!(read(&server), WORD);
+    assert!(!stores(&data, WORD), "turning it on covers what was there");
+    let first = std::fs::read(data.join("secrets.keys")).unwrap();
+    has(&refused(&["secrets", "rotate-key"], &data), &["is in use"]);
+    drop(server);
+
+    has(&done(&["secrets", "rotate-key"], &data), &["all Secrets are encrypted with key"]);
+    assert_ne!(std::fs::read(data.join("secrets.keys")).unwrap(), first);
+    // It stays on without the flag.
+    let server = Server::start(folder.path(), "data", "127.0.0.1:0");
+    assert_eq!(read(&server), WORD);
+    assert!(!stores(&data, WORD));
+    drop(server);
+
+    std::fs::remove_file(data.join("secrets.keys")).unwrap();
+    let output = kedge(&["server", "--no-agent", "--no-gateway", "--listen", "127.0.0.1:0"], &data);
+    assert!(!output.status.success(), "it starts without the key");
+    has(&text(&output.stderr), &["the key for them is missing"]);
 }

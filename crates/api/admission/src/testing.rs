@@ -175,14 +175,19 @@ pub(crate) fn dry() -> WriteOptions {
 
 impl World {
     pub(crate) async fn new() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    pub(crate) async fn with(change: impl FnOnce(&mut Options)) -> Self {
         let clock = Clock::manual("2026-01-01T12:00:00Z".parse::<Timestamp>().unwrap());
         let store = Store::memory();
         let reach = Reach::new(Arc::new(Doors::new(store.clone())));
-        let options = Options {
+        let mut options = Options {
             namespace_worker: false,
             gates: vec![Arc::new(Policies::default()), Arc::new(Webhooks::new(store.clone(), reach))],
             ..Options::default()
         };
+        change(&mut options);
         let registry = Registry::start(store, clock, options).await.unwrap();
         let world = Self { registry };
         let shop = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": {"kind": "shop"}}});

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kedge_clock::Clock;
 use kedge_kinds::{Details, Reason, Status};
@@ -45,10 +46,26 @@ pub struct Options {
     pub max_writes_in_flight: usize,
     /// Beyond this, new connections wait in the kernel's queue.
     pub max_connections: u32,
+    pub patience: Patience,
     /// Shown by `/version`.
     pub version: Version,
     /// What other parts of this process count, shown by `/metrics` behind our own.
     pub figures: Arc<Registered>,
+}
+
+/// How long a client may take to send something: who takes longer has gone away or wants to tie us up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// The head of a request. Also how long an idle HTTP/1 connection is kept; Kubernetes' clients expect about this.
+    pub head: Duration,
+    /// The body of a request, from the end of its head.
+    pub body: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { head: Duration::from_secs(90), body: Duration::from_secs(60) }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -73,6 +90,7 @@ impl Options {
             max_reads_in_flight: 400,
             max_writes_in_flight: 200,
             max_connections: 10_000,
+            patience: Patience::default(),
             version: Version {
                 git_version: concat!("v1.36.0+kedge", env!("CARGO_PKG_VERSION")).to_owned(),
                 git_commit: String::new(),
@@ -198,6 +216,10 @@ impl Api {
 
     pub(crate) fn stop(&self) {
         self.stopping.send_replace(true);
+    }
+
+    pub(crate) fn patience(&self) -> Patience {
+        self.options.patience
     }
 
     pub(crate) fn most_connections(&self) -> u32 {

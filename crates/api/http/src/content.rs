@@ -14,12 +14,10 @@ use crate::call::Call;
 use crate::router::BoxError;
 
 pub(crate) const LIMIT: usize = 3 * 1024 * 1024;
-/// A client that takes longer to send its body than this has gone away or wants to tie us up.
-const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The whole body, if it is not too long.
-pub(crate) async fn read(body: UnsyncBoxBody<Bytes, BoxError>) -> Result<Bytes, Status> {
-    match tokio::time::timeout(PATIENCE, collect(body)).await {
+/// The whole body, if it is not too long and comes in time.
+pub(crate) async fn read(body: UnsyncBoxBody<Bytes, BoxError>, patience: Duration) -> Result<Bytes, Status> {
+    match tokio::time::timeout(patience, collect(body)).await {
         Ok(read) => read,
         Err(_) => Err(Status::new(408, Reason::Timeout, "the request's body did not arrive in time")),
     }

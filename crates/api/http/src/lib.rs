@@ -46,7 +46,7 @@ mod verbs;
 mod who;
 
 pub use aggregate::FrontProxy;
-pub use api::{Options, StartError, Version};
+pub use api::{Options, Patience, StartError, Version};
 pub use audit::{Audit, AuditError, AuditLog};
 pub use body::{Body, Broken};
 pub use connect::NodeClient;

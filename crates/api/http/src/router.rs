@@ -24,7 +24,7 @@ use kedge_kinds::Status;
 use kedge_registry::{Registry, User};
 
 use crate::answer::{self, Answer};
-use crate::api::{Api, Options, StartError};
+use crate::api::{Api, Options, Patience, StartError};
 use crate::audit::Trail;
 use crate::body::Body;
 use crate::call::{Call, Verb};
@@ -81,6 +81,10 @@ impl Router {
 
     pub(crate) fn api(&self) -> &Arc<Api> {
         &self.api
+    }
+
+    pub(crate) fn patience(&self) -> Patience {
+        self.api.patience()
     }
 
     pub(crate) fn most_connections(&self) -> u32 {
@@ -271,7 +275,7 @@ async fn handle(
         }
         Some(body) if writes && !long => {
             let share = if free { None } else { Some(Box::pin(api.limits().share(&call.user.name)).await?) };
-            let body = Box::pin(content::read(body)).await?;
+            let body = Box::pin(content::read(body, api.patience().body)).await?;
             drop(share);
             body
         }

@@ -28,8 +28,6 @@ use crate::who::Peer;
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How long a peer may say nothing at first.
 const FIRST_WORDS: Duration = Duration::from_secs(30);
-/// Also how long an idle HTTP/1 connection is kept; Kubernetes' clients expect about this.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(90);
 /// A peer that vanished without a word is noticed after this and another half of it.
 const PING_EVERY: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(15);
@@ -155,6 +153,7 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
 /// The handshake has settled which version of HTTP is spoken; who settled nothing speaks the old one.
 async fn connection(stream: TlsStream<TcpStream>, router: Router, stop: watch::Receiver<bool>) {
     let new = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+    let head = router.patience().head;
     let service = TowerToHyperService::new(router);
     let ended = if new {
         let stream = TokioIo::new(Preface::new(stream, preface::HTTP2, FIRST_WORDS));
@@ -173,7 +172,7 @@ async fn connection(stream: TlsStream<TcpStream>, router: Router, stop: watch::R
     } else {
         let stream = TokioIo::new(Preface::new(stream, 1, FIRST_WORDS));
         let mut builder = http1::Builder::new();
-        builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_headers(128);
+        builder.timer(TokioTimer::new()).header_read_timeout(head).max_headers(128);
         let serving = builder.serve_connection(stream, service).with_upgrades();
         until_stopped(serving, |serving| serving.graceful_shutdown(), stop).await
     };

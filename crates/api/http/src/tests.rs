@@ -7,6 +7,7 @@ mod fuzz;
 mod grants;
 mod node_access;
 mod objects;
+mod slow;
 mod socket;
 mod tokens;
 mod watch;

@@ -50,6 +50,8 @@ pub struct Options {
     pub quota_worker: bool,
     /// Serves what CustomResourceDefinitions define, and removes it with them.
     pub definition_worker: bool,
+    /// How long a webhook may take to convert objects.
+    pub conversion_patience: Duration,
     /// Admission from outside, in the order in which it is asked.
     pub gates: Vec<Arc<dyn Gate>>,
 }
@@ -69,6 +71,8 @@ impl Default for Options {
             quota_worker: true,
             event_ttl: Some(Duration::from_secs(3600)),
             definition_worker: true,
+            // As long as Kubernetes waits.
+            conversion_patience: Duration::from_secs(30),
             gates: Vec::new(),
         }
     }

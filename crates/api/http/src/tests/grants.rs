@@ -118,3 +118,31 @@ async fn a_selector_names_nothing_for_a_create() {
     assert_eq!(call(&eve, "GET", path, "").await.code, 200);
     assert_eq!(call(&eve, "GET", &format!("{path},metadata.namespace%3Ddefault"), "").await.code, 403);
 }
+
+#[tokio::test]
+async fn who_may_bind_a_role_gives_it_without_having_it() {
+    let server = Server::start().await;
+    let rules = json!([{ "verbs": ["create"], "apiGroups": ["rbac.authorization.k8s.io"], "resources": ["rolebindings"] }]);
+    give(&server, "binder", rules).await;
+    let eve = server.stranger.acting_as(user("eve", &["system:authenticated"]));
+    let bindings = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
+    let binding = |role: &str| {
+        json!({
+            "metadata": { "name": format!("to-{role}") },
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role },
+            "subjects": [{ "kind": "User", "name": "eve", "apiGroup": "rbac.authorization.k8s.io" }],
+        })
+        .to_string()
+    };
+    let refused = call(&eve, "POST", bindings, binding("view")).await.failure();
+    assert!(refused.contains("is attempting to grant RBAC permissions not currently held"), "{refused}");
+    let rules = json!([{ "verbs": ["bind"], "apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles"], "resourceNames": ["view"] }]);
+    give(&server, "may-bind-view", rules).await;
+    let maps = "/api/v1/namespaces/default/configmaps";
+    assert_eq!(call(&eve, "GET", maps, "").await.code, 403, "to bind is not to have");
+    let made = call(&eve, "POST", bindings, binding("view")).await;
+    assert_eq!(made.code, 201, "{}", made.text());
+    assert_eq!(call(&eve, "GET", maps, "").await.code, 200);
+    let refused = call(&eve, "POST", bindings, binding("edit")).await;
+    assert_eq!(refused.code, 403, "only the role that was named: {}", refused.text());
+}

@@ -22,8 +22,8 @@ use tokio_rustls::client::TlsStream;
 use super::Server;
 use crate::{Tls, serve};
 
-struct Up {
-    server: Server,
+pub(super) struct Up {
+    pub(super) server: Server,
     address: SocketAddr,
     authority: Authority,
     folder: tempfile::TempDir,
@@ -44,7 +44,7 @@ impl Up {
         Self::with(|_| {}).await
     }
 
-    async fn with(change: impl FnOnce(&mut crate::Options)) -> Self {
+    pub(super) async fn with(change: impl FnOnce(&mut crate::Options)) -> Self {
         let server = Server::with(change).await;
         let folder = tempfile::tempdir().unwrap();
         let authority = Authority::open(folder.path(), "ca", &server.clock).unwrap();
@@ -58,7 +58,17 @@ impl Up {
         Self { server, address, authority, folder, stop, serving }
     }
 
-    async fn connect(&self, certificate: Option<&Issued>, protocol: &[u8]) -> TlsStream<TcpStream> {
+    /// A certificate of somebody who may do everything.
+    pub(super) fn admin(&self) -> Issued {
+        let now = self.server.clock.now();
+        self.authority.issue(&names("admin", Some("system:masters"), &[]), Purpose::Client, now).unwrap()
+    }
+
+    pub(super) async fn connect(
+        &self,
+        certificate: Option<&Issued>,
+        protocol: &[u8],
+    ) -> TlsStream<TcpStream> {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_slice(self.authority.pem().as_bytes()).unwrap()).unwrap();
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -275,10 +285,7 @@ async fn small_requests_pass_by_huge_lists_on_one_connection() {
         let made = super::call(&up.server.admin, "POST", maps, map.to_string()).await;
         assert_eq!(made.code, 201, "{}", made.text());
     }
-    let admin = up
-        .authority
-        .issue(&names("admin", Some("system:masters"), &[]), Purpose::Client, up.server.clock.now())
-        .unwrap();
+    let admin = up.admin();
     let stream = TokioIo::new(up.connect(Some(&admin), b"h2").await);
     let (sender, connection) =
         hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await.unwrap();

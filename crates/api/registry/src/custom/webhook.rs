@@ -3,8 +3,6 @@
 
 mod review;
 
-use std::time::Duration;
-
 use base64::Engine as _;
 use bytes::Bytes;
 use http_body_util::Full;
@@ -15,9 +13,6 @@ use serde_json::Value;
 
 use crate::registry::Registry;
 use crate::{failure, metadata, object};
-
-/// As long as Kubernetes waits for a conversion.
-const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Objects of a kind in another version. Their failures name the version that they were in.
 pub(super) async fn convert(
@@ -45,7 +40,7 @@ pub(super) async fn convert(
         .body(Full::new(Bytes::from(body.to_string())))
         .map_err(|error| failed(error.to_string()))?;
     let target = target(webhook);
-    let answer = registry.reach().send(&target, request, TIMEOUT).await;
+    let answer = registry.reach().send(&target, request, registry.options().conversion_patience).await;
     let answer = answer.map_err(|error| failed(error.to_string()))?;
     if !answer.status().is_success() {
         let text = String::from_utf8_lossy(answer.body()).trim().chars().take(512).collect::<String>();

@@ -29,8 +29,8 @@ fn converted(object: &Value, to: &str) -> Value {
     object
 }
 
-/// Doors are stored in the old version.
-async fn world(server: &Server) -> World {
+/// The webhook does what it should.
+fn convert_well(server: &Server) {
     server.raw("/convert", |review| {
         let request = &review["request"];
         let to = request["desiredAPIVersion"].as_str().unwrap();
@@ -40,6 +40,11 @@ async fn world(server: &Server) -> World {
             {"uid": request["uid"], "result": {"status": "Success"}, "convertedObjects": objects}});
         std::future::ready((200, answer.to_string()))
     });
+}
+
+/// Doors are stored in the old version.
+async fn world(server: &Server) -> World {
+    convert_well(server);
     let version = |name: &str, fields: &[&str]| {
         let properties: Value =
             fields.iter().map(|field| ((*field).to_owned(), json!({"type": "string"}))).collect();
@@ -58,7 +63,8 @@ async fn world(server: &Server) -> World {
                 "clientConfig": server.client_config("/convert"), "conversionReviewVersions": ["v1"]}},
         },
     });
-    let world = World::new().await;
+    // Far longer than a conversion takes that is made at all, and short enough to wait for one that never is.
+    let world = World::with(|options| options.conversion_patience = Duration::from_millis(500)).await;
     world.create("apiextensions.k8s.io/v1/customresourcedefinitions", "", definition).await.unwrap();
     let served = async {
         while world.registry.catalog().kind("example.com", "v2", "doors").is_none() {
@@ -132,6 +138,101 @@ async fn watches_tell_of_what_comes_into_the_selection_and_leaves_it() {
     assert_eq!(told(&mut watching).await, "+c h1");
     assert_eq!(told(&mut watching).await, "-a h1");
     assert_eq!(told(&mut watching).await, "-b h1");
+}
+
+/// What the registry says when a version cannot be made, and that nothing is different afterwards.
+#[tokio::test]
+async fn nothing_comes_of_a_conversion_that_fails() {
+    let server = Server::start().await;
+    let world = world(&server).await;
+    let answer = |edit: fn(&mut Value)| {
+        move |review: Value| {
+            let request = &review["request"];
+            let to = request["desiredAPIVersion"].as_str().unwrap();
+            let objects = request["objects"].as_array().unwrap().iter().map(|object| converted(object, to));
+            let objects: Vec<Value> = objects.collect();
+            let mut answer = json!({"apiVersion": review["apiVersion"], "kind": "ConversionReview", "response":
+                {"uid": request["uid"], "result": {"status": "Success"}, "convertedObjects": objects}});
+            edit(&mut answer);
+            std::future::ready((200, answer.to_string()))
+        }
+    };
+    for (case, said) in [
+        ("never answers", "context deadline exceeded"),
+        ("is out of order", "failed: out of order"),
+        ("talks nonsense", "failed: expected value"),
+        ("says no", "failed: no such door"),
+        ("speaks of something else", "got admission.k8s.io/v1, Kind=AdmissionReview"),
+        ("answers somebody else", "expected response.uid="),
+        ("loses objects", "returned 0 objects, expected 1"),
+        ("exchanges objects", "must have the same name"),
+        ("leaves the version", "invalid groupVersion"),
+    ] {
+        match case {
+            "never answers" => server.raw("/convert", |_| std::future::pending()),
+            "is out of order" => {
+                server.raw("/convert", |_| std::future::ready((500, "out of order".to_owned())))
+            }
+            "talks nonsense" => server.raw("/convert", |_| std::future::ready((200, "hello".to_owned()))),
+            "says no" => server.raw(
+                "/convert",
+                answer(|answer| {
+                    answer["response"]["result"] = json!({"status": "Failed", "message": "no such door"});
+                }),
+            ),
+            "speaks of something else" => server.raw(
+                "/convert",
+                answer(|answer| {
+                    answer["apiVersion"] = "admission.k8s.io/v1".into();
+                    answer["kind"] = "AdmissionReview".into();
+                }),
+            ),
+            "answers somebody else" => {
+                server.raw("/convert", answer(|answer| answer["response"]["uid"] = "x".into()))
+            }
+            "loses objects" => server.raw(
+                "/convert",
+                answer(|answer| {
+                    answer["response"]["convertedObjects"] = json!([]);
+                }),
+            ),
+            "exchanges objects" => server.raw(
+                "/convert",
+                answer(|answer| {
+                    answer["response"]["convertedObjects"][0]["metadata"]["name"] = "x".into();
+                }),
+            ),
+            _ => server.raw(
+                "/convert",
+                answer(|answer| {
+                    answer["response"]["convertedObjects"][0]["apiVersion"] = "example.com/v7".into();
+                }),
+            ),
+        }
+        let before = world.registry.store().revision();
+        let mut changed = door("a", "h9", "9");
+        changed["metadata"]["labels"] = json!({"changed": "yes"});
+        let query = WatchQuery { fields: "metadata.name=a".to_owned(), ..WatchQuery::default() };
+        let mut watching = world.registry.watch(&world.at(NEW, "shop", ""), &query).await.unwrap();
+        let by_name = ListQuery { fields: "metadata.name=a".to_owned(), ..ListQuery::default() };
+        for (what, refused) in [
+            ("a create", world.create(NEW, "shop", door("new", "h", "1")).await.err()),
+            ("an update", world.update(NEW, "shop", changed).await.err()),
+            ("a get", world.registry.get(&world.at(NEW, "shop", "a"), "").await.err()),
+            ("a list", world.registry.list(&world.at(NEW, "shop", ""), &by_name).await.err()),
+            ("a watch", watching.next().await.err()),
+        ] {
+            let refused = refused.unwrap_or_else(|| panic!("{what} succeeds although the webhook {case}"));
+            assert_eq!(refused.code, 500, "{what}, the webhook {case}: {refused}");
+            assert!(refused.message.contains(said), "{what}, the webhook {case}: {refused}");
+        }
+        assert_eq!(world.registry.store().revision(), before, "something was stored: the webhook {case}");
+        let (names, _) = listed(&world, OLD, ListQuery::default()).await;
+        assert_eq!(names, "a b c", "the stored version needs no webhook");
+    }
+    convert_well(&server);
+    world.create(NEW, "shop", door("new", "h", "1")).await.unwrap();
+    assert_eq!(listed(&world, NEW, ListQuery::default()).await.0, "a b c new");
 }
 
 async fn told(watching: &mut Watching) -> String {

@@ -8,7 +8,10 @@ const WAY: [&str; 2] = ["Mutating", "Validating"];
 
 /// The message with what differs from run to run taken out.
 fn told(message: &str, server: &Server) -> String {
-    message.replace(&server.port.to_string(), "PORT")
+    let asked = server.asked();
+    let uid =
+        asked.last().and_then(|(_, review)| review["request"]["uid"].as_str()).unwrap_or("nobody asked");
+    message.replace(&server.port.to_string(), "PORT").replace(uid, "UID")
 }
 
 #[tokio::test]
@@ -50,7 +53,18 @@ async fn a_webhook_that_cannot_be_heard_fails_or_is_ignored() {
             json!({}),
             "failed to call webhook: an error on the server (\"out of order\") has prevented the request from succeeding",
         ),
+        (
+            "rude",
+            json!({}),
+            "failed to call webhook: couldn't get version/kind; json parse error: json: cannot unmarshal string into Go value \
+             of type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }",
+        ),
         ("empty", json!({}), "received invalid webhook response: webhook response was absent"),
+        (
+            "another",
+            json!({}),
+            "received invalid webhook response: expected response.uid=\"UID\", got \"mine\"",
+        ),
         (
             "old",
             json!({}),

@@ -28,6 +28,14 @@ pub(super) fn ask(version: &str, uid: &str, to: &GroupVersion, objects: &[Value]
 
 /// The objects of an answer, or what is wrong with it as a whole.
 pub(super) fn converted(version: &str, uid: &str, answer: &Value) -> Result<Vec<Value>, String> {
+    let (said_kind, said_version) = (object::text(answer, &["kind"]), object::text(answer, &["apiVersion"]));
+    // Of the old version one did not have to say what it is.
+    let may_be_silent = !version.ends_with("/v1") && said_kind.is_empty() && said_version.is_empty();
+    if !may_be_silent && (said_kind != "ConversionReview" || said_version != version) {
+        return Err(format!(
+            "expected webhook response of {version}, Kind=ConversionReview, got {said_version}, Kind={said_kind}"
+        ));
+    }
     let Some(response) = answer.get("response").filter(|response| response.is_object()) else {
         return Err("no response provided".to_owned());
     };

@@ -34,19 +34,50 @@ fn the_first_version_that_both_speak_is_spoken() {
 
 #[test]
 fn an_answer_has_to_be_one() {
-    for (answer, said) in [
-        (json!({}), "no response provided"),
-        (json!({"response": {"uid": "other"}}), "expected response.uid=\"u\", got \"other\""),
+    const V1: &str = "apiextensions.k8s.io/v1";
+    const V1BETA1: &str = "apiextensions.k8s.io/v1beta1";
+    let review = |version: &str, response: Value| json!({"apiVersion": version, "kind": "ConversionReview", "response": response});
+    let good = json!({"uid": "u", "result": {"status": "Success"}, "convertedObjects": [1]});
+    let named = |version: &str, kind: &str| json!({"apiVersion": version, "kind": kind, "response": good});
+    for (asked, answer, said) in [
+        (V1, json!({"apiVersion": V1, "kind": "ConversionReview"}), "no response provided"),
+        (V1, review(V1, json!({"uid": "other"})), "expected response.uid=\"u\", got \"other\""),
         (
-            json!({"response": {"uid": "u", "result": {"status": "Failed"}}}),
+            V1,
+            review(V1, json!({"uid": "u", "result": {"status": "Failed"}})),
             "response.result.status was 'Failed', not 'Success'",
         ),
-        (json!({"response": {"uid": "u", "result": {"status": "Failed", "message": "no way"}}}), "no way"),
+        (V1, review(V1, json!({"uid": "u", "result": {"status": "Failed", "message": "no way"}})), "no way"),
+        (
+            V1,
+            named(V1BETA1, "ConversionReview"),
+            "expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got apiextensions.k8s.io/v1beta1, Kind=ConversionReview",
+        ),
+        (
+            V1,
+            named("admission.k8s.io/v1", "AdmissionReview"),
+            "expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got admission.k8s.io/v1, Kind=AdmissionReview",
+        ),
+        (
+            V1,
+            json!({"response": good}),
+            "expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got , Kind=",
+        ),
+        (
+            V1BETA1,
+            named(V1, "ConversionReview"),
+            "expected webhook response of apiextensions.k8s.io/v1beta1, Kind=ConversionReview, got apiextensions.k8s.io/v1, Kind=ConversionReview",
+        ),
     ] {
-        assert_eq!(converted("apiextensions.k8s.io/v1", "u", &answer).unwrap_err(), said);
+        assert_eq!(converted(asked, "u", &answer).unwrap_err(), said);
     }
-    let good = json!({"response": {"uid": "u", "result": {"status": "Success"}, "convertedObjects": [1]}});
-    assert_eq!(converted("apiextensions.k8s.io/v1", "u", &good).unwrap(), [json!(1)]);
+    for (asked, answer) in [
+        (V1, named(V1, "ConversionReview")),
+        (V1BETA1, named(V1BETA1, "ConversionReview")),
+        (V1BETA1, json!({"response": good})),
+    ] {
+        assert_eq!(converted(asked, "u", &answer).unwrap(), [json!(1)]);
+    }
 }
 
 #[test]

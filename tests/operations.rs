@@ -325,3 +325,104 @@ fn secrets_are_encrypted_and_their_key_can_be_changed() {
     assert!(!output.status.success(), "it starts without the key");
     has(&text(&output.stderr), &["the key for them is missing"]);
 }
+
+/// What nobody may read in a log: words that were typed as secrets, and tokens that were given out.
+#[test]
+fn no_secret_is_in_a_log() {
+    let folder = TempDir::new().unwrap();
+    let file = |name: &str, content: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    // Everything is recorded with all that belongs to it, as far as a policy may ask for it.
+    let policy = file(
+        "policy.yaml",
+        "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- {level: Metadata, resources: [{group: '', resources: [secrets, configmaps, serviceaccounts/token]}, {group: authentication.k8s.io, resources: [tokenreviews]}]}\n- {level: RequestResponse}\n",
+    );
+    let audit = folder.path().join("audit.log");
+    let flags = [
+        "--listen",
+        "127.0.0.1:0",
+        "--audit-policy-file",
+        &policy,
+        "--audit-log-path",
+        audit.to_str().unwrap(),
+    ];
+    let server = Server::with(folder.path(), "data", &flags, "debug");
+    let mut words: Vec<(&str, String)> = Vec::new();
+
+    server.said(&["create", "secret", "generic", "s", "--from-literal=word=first-hidden-word"]);
+    let patch = r#"{"stringData":{"word":"second-hidden-word"}}"#;
+    server.said(&["patch", "secret", "s", "--type=merge", "-p", patch]);
+    let wrong = file(
+        "wrong.yaml",
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: w}\ndata: {word: third-hidden-word!}\n",
+    );
+    assert!(!server.kubectl(&["create", "-f", &wrong]).status.success(), "it is no base64");
+    let applied = file(
+        "applied.yaml",
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {word: fourth-hidden-word}\n",
+    );
+    server.said(&["apply", "--server-side", "-f", &applied]);
+    server.said(&["get", "secrets", "-A", "-o", "yaml"]);
+    for word in ["first-hidden-word", "second-hidden-word", "third-hidden-word", "fourth-hidden-word"] {
+        words.push(("a word of a Secret", word.to_owned()));
+    }
+    words.push(("a word in base64", "Zmlyc3QtaGlkZGVuLXdvcmQ".to_owned()));
+    words.push(("a word in base64", "c2Vjb25kLWhpZGRlbi13b3Jk".to_owned()));
+
+    let token = server.said(&["create", "token", "default"]).trim().to_owned();
+    let review = file(
+        "review.json",
+        &format!(
+            r#"{{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{{"token":"{token}"}}}}"#
+        ),
+    );
+    has(
+        &server.said(&["create", "-f", &review, "-o", "jsonpath={.status.user.username}"]),
+        &["system:serviceaccount:default:default"],
+    );
+    // As who bears it, and with one letter changed.
+    let kubeconfig = file("empty", "");
+    let at = format!("https://{}", server.address());
+    let spoilt = format!("{}x", &token[..token.len() - 1]);
+    for token in [&token, &spoilt] {
+        let words = ["--server", &at, "--insecure-skip-tls-verify", "--token", token, "get", "pods"];
+        let mut asked = Command::new(std::env::var_os("KUBECTL").unwrap_or_else(|| "kubectl".into()));
+        let asked = asked.env("KUBECONFIG", &kubeconfig).args(words).output().unwrap();
+        assert!(!asked.status.success(), "neither may list pods");
+    }
+    // A token is its signature: the rest says who it is, which may be told.
+    words.push(("a token", token.rsplit('.').next().unwrap().to_owned()));
+    words.push(("a spoilt token", spoilt.rsplit('.').next().unwrap().to_owned()));
+
+    let made = done(&["token", "create"], &server.data);
+    let join = made.split_whitespace().find(|word| word.len() > 20).unwrap_or_default().to_owned();
+    assert!(!join.is_empty(), "no token in {made:?}");
+    words.push(("a bootstrap token", join.rsplit(['.', ':']).next().unwrap().to_owned()));
+
+    // A webhook that nobody answers for: the request that fails is told of, who asked it is not.
+    let hook = file(
+        "hook.yaml",
+        "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: h}\nwebhooks:\n- name: h.example.com\n  clientConfig: {url: 'https://127.0.0.1:1/'}\n  admissionReviewVersions: [v1]\n  sideEffects: None\n  failurePolicy: Fail\n  rules: [{operations: [CREATE], apiGroups: [''], apiVersions: [v1], resources: [secrets]}]\n",
+    );
+    server.said(&["create", "-f", &hook]);
+    let refused =
+        server.kubectl(&["create", "secret", "generic", "t", "--from-literal=word=fifth-hidden-word"]);
+    has(&text(&refused.stderr), &["failed calling webhook"]);
+    words.push(("a word that a webhook should have seen", "fifth-hidden-word".to_owned()));
+    words.push(("the same in base64", "ZmlmdGgtaGlkZGVuLXdvcmQ".to_owned()));
+    drop(server);
+
+    let log = std::fs::read(folder.path().join("log")).unwrap();
+    let recorded = std::fs::read(&audit).unwrap();
+    assert!(holds(&log, "DEBUG"), "the log says much");
+    assert!(holds(&recorded, "\"resource\":\"secrets\""), "what was asked for is recorded");
+    for (what, word) in words {
+        assert!(word.len() > 8, "{what} {word:?} is too short to look for");
+        for (name, content) in [("the server's log", &log), ("the audit log", &recorded)] {
+            assert!(!holds(content, &word), "{what}, {word:?}, is in {name}");
+        }
+    }
+}

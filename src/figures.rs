@@ -69,6 +69,7 @@ impl Collector for Kept {
         gauge(to, "kedge_store_bytes", "Size of all stored objects", stats.bytes as f64)?;
         counter(to, "kedge_store_commits", "Writes that changed something", stats.commits as f64)?;
         counter(to, "kedge_store_batches", "Groups in which writes were made durable", stats.batches as f64)?;
+        counter(to, "kedge_store_compactions", "Times that the log was cut short", stats.compactions as f64)?;
         let (all, longest) = (stats.sync_total.as_secs_f64(), stats.sync_longest.as_secs_f64());
         counter(to, "kedge_store_sync_seconds", "Time spent waiting for the disk", all)?;
         gauge(to, "kedge_store_sync_longest_seconds", "The longest single wait for the disk", longest)?;

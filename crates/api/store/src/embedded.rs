@@ -96,6 +96,7 @@ impl Embedded {
 
     pub(crate) fn add_stats(&self, stats: &mut Stats) {
         self.counters.add_to(stats);
+        stats.compactions = self.keeper.shortened();
     }
 
     pub(crate) fn is_stopped(&self) -> bool {

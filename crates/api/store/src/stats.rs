@@ -17,6 +17,8 @@ pub struct Stats {
     /// Time spent in syncing the log, and the longest single sync.
     pub sync_total: Duration,
     pub sync_longest: Duration,
+    /// How often the log was cut short.
+    pub compactions: u64,
     /// Events that a watch can still be resumed over.
     pub ring_events: u64,
     pub ring_bytes: u64,

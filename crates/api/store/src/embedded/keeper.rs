@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
@@ -25,6 +26,8 @@ pub(crate) struct Keeper {
     sealer: Sealer,
     inner: Mutex<Inner>,
     wanted: Condvar,
+    /// How often the log was cut short.
+    shortened: AtomicU64,
 }
 
 struct Inner {
@@ -63,6 +66,7 @@ impl Keeper {
             sealer: Sealer::new(options.seal.clone()),
             inner: Mutex::new(inner),
             wanted: Condvar::new(),
+            shortened: AtomicU64::new(0),
         }
     }
 
@@ -161,7 +165,13 @@ impl Keeper {
             return Ok(());
         }
         self.drop_snapshots_before(snapshot.revision())?;
-        self.recycle(during)
+        self.recycle(during)?;
+        self.shortened.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    pub(crate) fn shortened(&self) -> u64 {
+        self.shortened.load(Ordering::Relaxed)
     }
 
     /// Waits that long, less if the store is closed; false then.

@@ -13,11 +13,14 @@ mod tokens;
 mod watch;
 mod wire;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request};
 use http_body_util::{BodyExt, Full};
 use jiff::Timestamp;
 use kedge_clock::Clock;
+use kedge_registry::gate::Gate;
 use kedge_registry::{Registry, User};
 use kedge_store::Store;
 use serde_json::Value;
@@ -81,9 +84,18 @@ impl Server {
     }
 
     pub(crate) async fn on(store: Store, change: impl FnOnce(&mut Options)) -> Self {
+        Self::made(store, Vec::new(), change).await
+    }
+
+    /// With admission of the test's own.
+    pub(crate) async fn guarded(gates: Vec<Arc<dyn Gate>>, change: impl FnOnce(&mut Options)) -> Self {
+        Self::made(Store::memory(), gates, change).await
+    }
+
+    async fn made(store: Store, gates: Vec<Arc<dyn Gate>>, change: impl FnOnce(&mut Options)) -> Self {
         let clock = Clock::manual("2030-01-01T12:00:00Z".parse::<Timestamp>().unwrap());
         let options =
-            kedge_registry::Options { namespace_worker: false, ..kedge_registry::Options::default() };
+            kedge_registry::Options { namespace_worker: false, gates, ..kedge_registry::Options::default() };
         let registry = Registry::start(store, clock.clone(), options).await.unwrap();
         let mut options = Options::new(kedge_pki::new_key().unwrap());
         change(&mut options);

@@ -1,13 +1,17 @@
 //! Many at once: who is slow or many holds up nobody else; and what probes hear.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use http::Request;
 use http_body::Frame;
 use http_body_util::StreamBody;
 use jiff::Timestamp;
-use serde_json::json;
+use kedge_kinds::Status;
+use kedge_registry::gate::{Gate, Review};
+use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tower::ServiceExt;
 
@@ -60,9 +64,33 @@ async fn a_flood_is_told_to_come_back() {
     assert_eq!(got.headers["retry-after"], "1");
 }
 
+const FLOOD: usize = 400;
+
+/// Keeps whatever `noisy` asks for until the semaphore is closed, which lets everybody in.
+#[derive(Debug)]
+struct Slow(Arc<Semaphore>);
+
+impl Gate for Slow {
+    fn concerns(&self, review: &Review<'_>) -> bool {
+        review.options.user.name == "noisy"
+    }
+
+    fn mutate<'a>(&'a self, _: &'a Review<'a>, _: &'a mut Value) -> BoxFuture<'a, Result<bool, Status>> {
+        Box::pin(async {
+            drop(self.0.acquire().await);
+            Ok(false)
+        })
+    }
+
+    fn validate<'a>(&'a self, _: &'a Review<'a>) -> BoxFuture<'a, Result<(), Status>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
 #[tokio::test]
 async fn a_flood_does_not_starve_others() {
-    let server = Server::with(|options| {
+    let door = Arc::new(Semaphore::new(0));
+    let server = Server::guarded(vec![Arc::new(Slow(door.clone()))], |options| {
         (options.max_reads_in_flight, options.max_writes_in_flight) = (20, 4);
     })
     .await;
@@ -86,17 +114,50 @@ async fn a_flood_does_not_starve_others() {
     let question = r#"{"spec":{"nonResourceAttributes":{"verb":"get","path":"/"}}}"#;
     let noisy = peer(&server, "noisy", &[]);
     let mut flood = tokio::task::JoinSet::new();
-    for _ in 0..400 {
+    for _ in 0..FLOOD {
         let noisy = noisy.clone();
         flood.spawn(async move { call(&noisy, "POST", REVIEWS, question).await.code });
     }
+    let figure = |name: &'static str| {
+        let admin = server.admin.clone();
+        async move {
+            let counted = call(&admin, "GET", "/metrics", "").await.text();
+            let line = format!("apiserver_flowcontrol_{name}{{priority_level=\"noisy\"");
+            let value =
+                counted.lines().find_map(|found| found.strip_prefix(&line)?.rsplit(' ').next()?.parse().ok());
+            value.unwrap_or_else(|| panic!("no {line} in {counted}"))
+        }
+    };
+    let mut refused = 0_usize;
+    let wait = async {
+        // Each of them is working, waiting or refused.
+        loop {
+            while let Some(code) = flood.try_join_next() {
+                assert_eq!(code.unwrap(), 429, "nobody gets past the closed door");
+                refused += 1;
+            }
+            let (working, waiting): (usize, usize) =
+                (figure("current_executing_requests").await, figure("current_inqueue_requests").await);
+            if working + waiting + refused == FLOOD {
+                return (working, waiting);
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(20), wait).await;
+    let (working, waiting) = waited.expect("still untrue: each one is working, waiting or refused");
+    assert!(
+        working > 0 && waiting > 0 && refused > FLOOD / 2,
+        "{working} work, {waiting} wait, {refused} were refused"
+    );
     let quiet = peer(&server, "quiet", &[]);
     for _ in 0..50 {
         let got = call(&quiet, "POST", REVIEWS, question).await;
         assert_eq!(got.code, 201, "{}", got.text());
     }
+    door.close();
     while let Some(code) = flood.join_next().await {
-        assert!(matches!(code.unwrap(), 201 | 429));
+        assert_eq!(code.unwrap(), 201, "who was let wait is answered");
     }
 
     let uid = |path: &'static str| {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Request;
-use http_body_util::{BodyExt, Empty};
+use http_body_util::{BodyExt, Empty, Full};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use kedge_pki::{Authority, Issued, Leaf, Names, Purpose, Serving};
 use rustls::pki_types::pem::PemObject;
@@ -291,7 +291,7 @@ async fn small_requests_pass_by_huge_lists_on_one_connection() {
         hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await.unwrap();
     tokio::spawn(connection);
     let get = |path: String| {
-        let request = Request::get(format!("https://localhost{path}")).body(Empty::<Bytes>::new()).unwrap();
+        let request = Request::get(format!("https://localhost{path}")).body(Full::default()).unwrap();
         let mut sender = sender.clone();
         async move { sender.send_request(request).await.unwrap() }
     };
@@ -314,19 +314,32 @@ async fn small_requests_pass_by_huge_lists_on_one_connection() {
         }
         tokio::task::yield_now().await;
     }
-    let mut worst = 0;
+    let mut worst = [0, 0];
     for number in 0..10 {
         let before = seen();
-        let answer = get(format!("/api/v1/namespaces/default/configmaps/m{number}?fieldManager=x")).await;
+        let answer = get(format!("{maps}/m{number}?fieldManager=x")).await;
         assert_eq!(answer.status(), 200);
         answer.into_body().collect().await.unwrap();
-        worst = worst.max(seen() - before);
+        worst[0] = worst[0].max(seen() - before);
+
+        let before = seen();
+        let map = serde_json::json!({"metadata": {"name": format!("small-{number}")}});
+        let request =
+            Request::post(format!("https://localhost{maps}")).header("content-type", "application/json");
+        let request = request.body(Full::new(Bytes::from(map.to_string()))).unwrap();
+        let answer = sender.clone().send_request(request).await.unwrap();
+        assert_eq!(answer.status(), 201);
+        answer.into_body().collect().await.unwrap();
+        worst[1] = worst[1].max(seen() - before);
     }
     assert!(
         !lists.is_empty() && seen() < LISTS * 20_000_000,
         "the lists were still on their way: {}",
         seen()
     );
-    assert!(worst < 16_000_000, "{worst} bytes of lists passed by a small request");
+    assert!(
+        worst.iter().all(|bytes| *bytes < 16_000_000),
+        "{worst:?} bytes of lists passed by a small read, a small write"
+    );
     lists.abort_all();
 }

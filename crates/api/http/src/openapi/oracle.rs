@@ -1,6 +1,8 @@
-//! Compares our OpenAPI v2 with upstream's where that lies beside the project: every path, operation and property.
+//! Compares our OpenAPI v2 with upstream's where that lies beside the project: every path, operation and property. What it says
+//! is kept here as digests, so that a clone without it finds out too that something differs, if not what.
+//! `UPDATE_DIGEST=1 cargo test -p kedge-http oracle` writes them anew.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kedge_kinds::builtin;
 use serde_json::Value;
@@ -23,6 +25,84 @@ fn ours() -> Value {
     let openapi = OpenApi::new(&builtin().kinds);
     serde_json::from_slice(&openapi.v2().unwrap().plain().unwrap()).unwrap()
 }
+
+const DIGEST: &str = include_str!("digest.txt");
+
+/// FNV-1a over facts in order: it only has to be the same everywhere.
+fn hash(facts: &BTreeSet<String>) -> String {
+    let bytes = facts.iter().flat_map(|fact| fact.bytes().chain([b'\n']));
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}
+
+/// One line for each path and each definition of a document that is named in `ours`.
+fn digest(document: &Value, ours: &Value) -> String {
+    let mut lines = BTreeMap::new();
+    for path in ours["paths"].as_object().unwrap().keys() {
+        let mut facts = BTreeSet::new();
+        for method in METHODS {
+            let operation = &document["paths"][path][method];
+            for fact in ["operationId", "x-kubernetes-action", "x-kubernetes-group-version-kind", "tags"] {
+                facts.insert(format!("{method} {fact} {}", operation[fact]));
+            }
+            let answers = operation["responses"].as_object().into_iter().flatten();
+            facts.extend(answers.map(|(code, _)| format!("{method} {code}")));
+            facts.insert(format!("{method} {}", operation["responses"]["200"]["schema"]));
+        }
+        lines.insert(path.clone(), hash(&facts));
+    }
+    for name in ours["definitions"].as_object().unwrap().keys() {
+        let known = &document["definitions"][name];
+        let required = known["required"].as_array().into_iter().flatten();
+        let mut facts: BTreeSet<String> = required.map(|field| format!("requires {field}")).collect();
+        for (field, property) in known["properties"].as_object().into_iter().flatten() {
+            for fact in FACTS {
+                // A list that says nothing is atomic and a map granular; upstream says so in some places.
+                let said = match (fact, property[fact].as_str()) {
+                    ("x-kubernetes-list-type", Some("atomic"))
+                    | ("x-kubernetes-map-type", Some("granular")) => &Value::Null,
+                    _ => &property[fact],
+                };
+                facts.insert(format!("{field} {fact} {said}"));
+            }
+        }
+        lines.insert(name.clone(), hash(&facts));
+    }
+    lines.iter().map(|(name, hash)| format!("{name} {hash}\n")).collect()
+}
+
+#[test]
+fn our_document_is_what_upstreams_was_digested_to() {
+    let ours = ours();
+    let digest = digest(&ours, &ours);
+    let (own, kept): (BTreeSet<&str>, BTreeSet<&str>) = (digest.lines().collect(), DIGEST.lines().collect());
+    let wrong: Vec<_> = own.symmetric_difference(&kept).collect();
+    assert!(wrong.is_empty(), "these are not as upstream describes them: {wrong:#?}");
+    assert!(kept.len() > 700, "only {} paths and definitions were compared", kept.len());
+}
+
+#[test]
+fn the_digest_is_of_upstreams_document() {
+    let Some(reference) = reference() else { return };
+    let digest = digest(&reference, &ours());
+    if std::env::var_os("UPDATE_DIGEST").is_some() {
+        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/src/openapi/digest.txt"), &digest).unwrap();
+        return;
+    }
+    assert!(digest == DIGEST, "the digest is not of this document");
+}
+
+/// What is compared of a property.
+const FACTS: [&str; 6] = [
+    "type",
+    "x-kubernetes-list-type",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-map-type",
+    "x-kubernetes-patch-strategy",
+    "x-kubernetes-patch-merge-key",
+];
 
 const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];
 
@@ -95,14 +175,7 @@ fn every_definition_is_upstreams() {
         }
         for (field, property) in own["properties"].as_object().into_iter().flatten() {
             let known = &known["properties"][field];
-            for fact in [
-                "type",
-                "x-kubernetes-list-type",
-                "x-kubernetes-list-map-keys",
-                "x-kubernetes-map-type",
-                "x-kubernetes-patch-strategy",
-                "x-kubernetes-patch-merge-key",
-            ] {
+            for fact in FACTS {
                 // A list that says nothing is atomic and a map granular; upstream says so in some places.
                 let implied = property[fact].is_null()
                     && (fact == "x-kubernetes-list-type" && known[fact] == "atomic"

@@ -1,7 +1,8 @@
 //! Compares the table with upstream's published description of the API where that lies beside the project: every struct, field,
-//! type, merge fact, path and verb.
+//! type, merge fact, path and verb. What it says is kept here as digests, so that a clone without it finds out too that something
+//! differs, if not what. `UPDATE_DIGEST=1 cargo test -p kedge-kinds oracle` writes them anew.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::Value;
@@ -21,6 +22,124 @@ fn reference() -> Option<Value> {
     }
 }
 
+const DIGEST: &str = include_str!("digest.txt");
+
+fn kept() -> BTreeMap<&'static str, &'static str> {
+    DIGEST.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.rsplit_once(' ')).collect()
+}
+
+/// FNV-1a: it only has to be the same everywhere.
+fn hash(text: &str) -> String {
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}
+
+fn hashed(facts: &BTreeSet<String>) -> String {
+    hash(&facts.iter().map(|fact| format!("{fact}\n")).collect::<String>())
+}
+
+/// What our table says, by struct and by resource.
+fn own_digest() -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    for (_, object) in builtin().schemas.types() {
+        let mut facts: BTreeSet<String> = object
+            .fields
+            .iter()
+            .map(|field| {
+                let list = match &field.list {
+                    ListType::Atomic => "atomic".to_owned(),
+                    ListType::Set => "set".to_owned(),
+                    ListType::Map(keys) => format!("map of {}", keys.join(",")),
+                };
+                let key = field.patch.merge_key.as_deref().unwrap_or_default();
+                let (shape, strategy) = (described(&field.shape), strategy(field));
+                let flags = [field.required, field.atomic, field.granular];
+                format!("{} {shape} {flags:?} {list} {strategy} {key}", field.name)
+            })
+            .collect();
+        facts.insert(format!("atomic {}", object.atomic));
+        all.insert(object.name.to_string(), hashed(&facts));
+    }
+    all.extend(by_resource(own_verbs()));
+    all
+}
+
+/// The same of upstream's description.
+fn upstreams_digest(reference: &Value) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    for (name, known) in reference["definitions"].as_object().unwrap() {
+        let required: BTreeSet<&str> =
+            known["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let mut facts = BTreeSet::new();
+        for (field, property) in known["properties"].as_object().into_iter().flatten() {
+            let text = |key: &str| property[key].as_str().unwrap_or_default();
+            let keys = property["x-kubernetes-list-map-keys"].as_array().into_iter().flatten();
+            let keys: Vec<&str> = keys.filter_map(Value::as_str).collect();
+            let list = match text("x-kubernetes-list-type") {
+                "" | "atomic" => "atomic".to_owned(),
+                "map" => format!("map of {}", keys.join(",")),
+                other => other.to_owned(),
+            };
+            let map = text("x-kubernetes-map-type");
+            let flags = [required.contains(field.as_str()), map == "atomic", map == "granular"];
+            let (strategy, key) = (text("x-kubernetes-patch-strategy"), text("x-kubernetes-patch-merge-key"));
+            facts.insert(format!("{field} {} {flags:?} {list} {strategy} {key}", type_of(property)));
+        }
+        facts.insert(format!("atomic {}", known["x-kubernetes-map-type"] == "atomic"));
+        all.insert(name.clone(), hashed(&facts));
+    }
+    all.extend(by_resource(upstreams_verbs(reference)));
+    all
+}
+
+/// `apps/v1 deployments get` and so on, as one line for each resource.
+fn by_resource(verbs: BTreeSet<String>) -> BTreeMap<String, String> {
+    let mut facts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for line in verbs {
+        let (resource, verb) = line.rsplit_once(' ').unwrap();
+        facts.entry(resource.to_owned()).or_default().insert(verb.to_owned());
+    }
+    facts.into_iter().map(|(resource, verbs)| (resource, hashed(&verbs))).collect()
+}
+
+#[test]
+fn the_table_is_what_upstreams_description_was_digested_to() {
+    let (own, kept) = (own_digest(), kept());
+    let wrong: Vec<&str> = kept
+        .iter()
+        .filter(|(name, hash)| own.get(**name).is_none_or(|own| own != **hash))
+        .map(|(name, _)| *name)
+        .collect();
+    assert!(wrong.is_empty(), "these are not as upstream describes them: {wrong:#?}");
+    let new: Vec<&String> =
+        own.keys().filter(|name| !kept.contains_key(name.as_str()) && !is_ours_alone(name)).collect();
+    assert!(new.is_empty(), "upstream has none of these: {new:#?}");
+    assert!(kept.len() > 500, "only {} structs and resources were compared", kept.len());
+}
+
+#[test]
+fn the_digest_is_of_upstreams_description() {
+    let Some(reference) = reference() else { return };
+    let (own, theirs) = (own_digest(), upstreams_digest(&reference));
+    let mut digest = "# What upstream's description of v1.36 says of each struct and resource that is served here, hashed.\n".to_owned();
+    for (name, hash) in theirs.iter().filter(|(name, _)| own.contains_key(*name)) {
+        digest.push_str(&format!("{name} {hash}\n"));
+    }
+    if std::env::var_os("UPDATE_DIGEST").is_some() {
+        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/src/builtin/digest.txt"), &digest).unwrap();
+        return;
+    }
+    assert!(digest == DIGEST, "the digest is not of this description");
+}
+
+fn is_ours_alone(name: &str) -> bool {
+    let ours_alone = ["CreateOptions", "UpdateOptions", "PatchOptions", "PartialObjectMetadata"];
+    // Lists of what no path gives are in nobody's description.
+    name.ends_with("List") || ours_alone.iter().any(|own| name.ends_with(own))
+}
+
 #[test]
 fn every_struct_is_as_upstream_describes_it() {
     let Some(reference) = reference() else { return };
@@ -28,9 +147,7 @@ fn every_struct_is_as_upstream_describes_it() {
     let mut compared = 0;
     for (_, object) in builtin().schemas.types() {
         let Some(known) = reference["definitions"].get(&*object.name) else {
-            let ours_alone = ["CreateOptions", "UpdateOptions", "PatchOptions", "PartialObjectMetadata"];
-            let list_of_no_path = object.name.ends_with("List");
-            if !list_of_no_path && !ours_alone.iter().any(|name| object.name.ends_with(name)) {
+            if !is_ours_alone(&object.name) {
                 wrong.push(format!("{} is not upstream's", object.name));
             }
             continue;
@@ -149,9 +266,8 @@ fn type_of(property: &Value) -> String {
     }
 }
 
-#[test]
-fn every_path_and_verb_of_upstream_is_ours() {
-    let Some(reference) = reference() else { return };
+/// `apps/v1 deployments get`, for every verb of every path.
+fn upstreams_verbs(reference: &Value) -> BTreeSet<String> {
     let mut theirs = BTreeSet::new();
     for (path, methods) in reference["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
@@ -190,6 +306,10 @@ fn every_path_and_verb_of_upstream_is_ours() {
             theirs.insert(format!("{group}/{version} {resource} {verb}"));
         }
     }
+    theirs
+}
+
+fn own_verbs() -> BTreeSet<String> {
     let mut ours = BTreeSet::new();
     for kind in &builtin().kinds {
         let place = format!("{}/{} {}", kind.gv.group, kind.gv.version, kind.plural);
@@ -208,6 +328,13 @@ fn every_path_and_verb_of_upstream_is_ours() {
             }
         }
     }
+    ours
+}
+
+#[test]
+fn every_path_and_verb_of_upstream_is_ours() {
+    let Some(reference) = reference() else { return };
+    let (ours, theirs) = (own_verbs(), upstreams_verbs(&reference));
     let missing: Vec<_> = theirs.difference(&ours).collect();
     // Upstream's description leaves out what it marks as long-running in another way.
     let extra: Vec<_> = ours.difference(&theirs).collect();

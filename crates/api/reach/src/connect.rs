@@ -47,13 +47,17 @@ impl tower::Service<Uri> for Connector {
 
     fn call(&mut self, _: Uri) -> Self::Future {
         let this = self.clone();
-        Box::pin(async move {
-            let stream = dial(&this.door).await?;
-            let Some(tls) = this.tls else { return Ok(Line::Plain(TokioIo::new(stream))) };
-            let handshake = tls.connect(this.name, stream).await;
-            let stream = handshake.map_err(|source| Cause::Handshake { source: Arc::new(source) })?;
-            Ok(Line::Secured(Box::new(TokioIo::new(stream))))
-        })
+        Box::pin(async move { this.connect().await })
+    }
+}
+
+impl Connector {
+    pub(crate) async fn connect(&self) -> Result<Line, Cause> {
+        let stream = dial(&self.door).await?;
+        let Some(tls) = &self.tls else { return Ok(Line::Plain(TokioIo::new(stream))) };
+        let handshake = tls.connect(self.name.clone(), stream).await;
+        let stream = handshake.map_err(|source| Cause::Handshake { source: Arc::new(source) })?;
+        Ok(Line::Secured(Box::new(TokioIo::new(stream))))
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod connect;
 mod error;
+mod exchange;
 mod pool;
 mod target;
 mod tls;
@@ -15,9 +16,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{HOST, UPGRADE};
-use http::{HeaderValue, Request, Response};
+use http::{HeaderValue, Request, Response, Uri};
+use http_body_util::Full;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use pool::Pool;
 
@@ -45,23 +46,22 @@ impl Reach {
     pub async fn send(
         &self,
         target: &Target,
-        request: Request<Full<Bytes>>,
+        mut request: Request<Full<Bytes>>,
         timeout: Duration,
     ) -> Result<Response<Bytes>, ReachError> {
-        let request = request.map(|body| body.map_err(|never| match never {}).boxed_unsync());
         let (method, url) = (request.method().clone(), target.url(request.uri()));
-        let failed = |cause| ReachError { method: method.clone(), url: url.clone(), cause };
         let exchange = async {
-            let (head, body) = self.open(target, request).await?.into_parts();
-            let whole = Limited::new(body, LARGEST_ANSWER).collect().await.map_err(|error| {
-                failed(match error.downcast_ref::<LengthLimitError>() {
-                    Some(_) => Cause::TooLarge { limit: LARGEST_ANSWER },
-                    None => Cause::Broken { why: error.to_string() },
-                })
-            })?;
-            Ok(Response::from_parts(head, whole.to_bytes()))
+            let door = target.door(&*self.resolve)?;
+            let exchanges = self.pool.exchanges(target, door)?;
+            let uri: Uri = url.parse().map_err(|_| Cause::Url)?;
+            tell_host(&mut request, &uri);
+            // Who serves it is said by the header; the line names the place there.
+            let path = uri.path_and_query().cloned().map_or_else(Uri::default, Uri::from);
+            *request.uri_mut() = path;
+            exchanges.send(request).await
         };
-        tokio::time::timeout(timeout, exchange).await.unwrap_or_else(|_| Err(failed(Cause::Deadline)))
+        let answer = tokio::time::timeout(timeout, exchange).await.unwrap_or(Err(Cause::Deadline));
+        answer.map_err(|cause| ReachError { method, url, cause })
     }
 
     /// Sends a request and gives its answer as soon as it begins: for watches, and for connections that are upgraded.
@@ -72,19 +72,21 @@ impl Reach {
     ) -> Result<Response<Incoming>, ReachError> {
         let (method, url) = (request.method().clone(), target.url(request.uri()));
         let failed = |cause| ReachError { method: method.clone(), url: url.clone(), cause };
-        let uri = url.parse().map_err(|_| failed(Cause::Url))?;
+        let uri: Uri = url.parse().map_err(|_| failed(Cause::Url))?;
         let door = target.door(&*self.resolve).map_err(|error| failed(error.into()))?;
         // An upgrade takes a connection over, and HTTP/2 has none to give away.
         let exclusive = target.is_exclusive() || request.headers().contains_key(UPGRADE);
         let client = self.pool.client(target, door, exclusive).map_err(failed)?;
+        tell_host(&mut request, &uri);
         *request.uri_mut() = uri;
-        // The authority that we ask for says the same; one that came with the request would be its client's.
-        if let Some(host) = request.uri().authority().map(|host| host.as_str().to_owned())
-            && let Ok(host) = HeaderValue::from_str(&host)
-        {
-            request.headers_mut().insert(HOST, host);
-        }
         client.request(request).await.map_err(|error| failed(Cause::of(&error)))
+    }
+}
+
+/// The authority that we ask for; one that came with the request would be its client's.
+fn tell_host<B>(request: &mut Request<B>, uri: &Uri) {
+    if let Some(host) = uri.authority().and_then(|host| HeaderValue::from_str(host.as_str()).ok()) {
+        request.headers_mut().insert(HOST, host);
     }
 }
 

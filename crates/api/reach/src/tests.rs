@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use http::StatusCode;
+use http_body_util::BodyExt;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use kedge_clock::Clock;
@@ -153,20 +154,99 @@ async fn asks_the_right_path_of_the_right_host() {
 
 #[tokio::test]
 async fn keeps_its_connections() {
-    for alpn in ["h2", "http/1.1"] {
-        let hook = Hook::start(&[alpn], &[HOST]).await;
-        let reach = hook.reach();
-        for _ in 0..5 {
-            reach.send(&hook.service(""), post("/"), SOON).await.unwrap();
+    let hook = Hook::start(&["h2", "http/1.1"], &[HOST]).await;
+    let reach = hook.reach();
+    for _ in 0..5 {
+        reach.send(&hook.service(""), post("/"), SOON).await.unwrap();
+    }
+    assert_eq!(hook.connections.load(Ordering::SeqCst), 1);
+    for _ in 0..5 {
+        let body: Body = Full::<Bytes>::default().map_err(|never| match never {}).boxed_unsync();
+        let response = reach.open(&hook.service(""), Request::get("/").body(body).unwrap()).await.unwrap();
+        response.into_body().collect().await.unwrap();
+    }
+    assert_eq!(hook.connections.load(Ordering::SeqCst), 2, "one more for what is read as it comes");
+}
+
+#[tokio::test]
+async fn exchanges_at_the_same_time_have_connections_of_their_own() {
+    let hook = Hook::start(&["h2", "http/1.1"], &[HOST]).await;
+    let (reach, target) = (hook.reach(), hook.service(""));
+    for _ in 0..3 {
+        let (one, other) =
+            tokio::join!(reach.send(&target, post("/a"), SOON), reach.send(&target, post("/b"), SOON));
+        for (answered, path) in [(one, "/a"), (other, "/b")] {
+            let wanted = format!("HTTP/1.1 hook.shop.svc:443 {path} hello");
+            assert_eq!(String::from_utf8_lossy(answered.unwrap().body()), wanted);
         }
-        assert_eq!(hook.connections.load(Ordering::SeqCst), 1, "{alpn}");
+    }
+    assert_eq!(hook.connections.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn what_was_given_up_leaves_no_half_of_an_answer() {
+    let hook = Hook::start(&["http/1.1"], &[HOST]).await;
+    let (reach, target) = (hook.reach(), hook.service(""));
+    reach.send(&target, post("/"), SOON).await.unwrap();
+    let error = reach.send(&target, post("/never"), Duration::from_millis(50)).await.unwrap_err();
+    assert!(error.is_timeout(), "{error}");
+    let answered = reach.send(&target, post("/again"), SOON).await.unwrap();
+    assert!(answered.body().ends_with(b"/again hello"), "{:?}", answered.body());
+    assert_eq!(hook.connections.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn a_connection_that_the_server_closed_is_no_failure() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (closed, mut closing) = tokio::sync::mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        // Says how to go on with the connection, and does otherwise.
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut heard = Vec::new();
+            while !heard.ends_with(b"hello") {
+                stream.read_buf(&mut heard).await.unwrap();
+            }
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").await.unwrap();
+            drop(stream);
+            closed.send(()).unwrap();
+        }
+    });
+    let reach = Reach::new(Arc::new(Fixed(Err(ResolveError::Missing { name: "nobody".to_owned() }))));
+    for _ in 0..3 {
+        let answered = reach.send(&address("127.0.0.1", port, false, None), post("/"), SOON).await.unwrap();
+        assert_eq!(&answered.body()[..], b"ok");
+        closing.recv().await.unwrap();
+        // The runtime hears of it before it comes back here.
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_is_none() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        for said in ["HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\nhalf", ""] {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut heard = Vec::new();
+            while !heard.ends_with(b"hello") {
+                stream.read_buf(&mut heard).await.unwrap();
+            }
+            stream.write_all(said.as_bytes()).await.unwrap();
+        }
+    });
+    let reach = Reach::new(Arc::new(Fixed(Err(ResolveError::Missing { name: "nobody".to_owned() }))));
+    for case in ["in the middle", "before the first word"] {
+        let error = reach.send(&address("127.0.0.1", port, false, None), post("/"), SOON).await.unwrap_err();
+        assert!(matches!(error.cause, Cause::Broken { .. }), "{case}: {error}");
     }
 }
 
 #[tokio::test]
 async fn says_why_in_words_that_are_known() {
-    let hook = Hook::start(&["h2"], &[HOST]).await;
-    let other = Hook::start(&["h2"], &["other.host"]).await;
+    let hook = Hook::start(&["http/1.1"], &[HOST]).await;
+    let other = Hook::start(&["http/1.1"], &["other.host"]).await;
     let closed = {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         listener.local_addr().unwrap()
@@ -215,7 +295,7 @@ async fn says_why_in_words_that_are_known() {
 
 #[tokio::test]
 async fn trusts_anyone_if_told_to() {
-    let hook = Hook::start(&["h2"], &["somebody.else"]).await;
+    let hook = Hook::start(&["h2", "http/1.1"], &["somebody.else"]).await;
     let target = Target { insecure_skip_verify: true, ca_bundle: None, ..hook.service("") };
     assert_eq!(hook.reach().send(&target, post("/"), SOON).await.unwrap().status(), StatusCode::OK);
 }
@@ -241,7 +321,8 @@ async fn takes_a_certificate_that_signed_itself() {
         params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
         let key = rcgen::KeyPair::generate().unwrap();
         let issued = params.self_signed(&key).unwrap();
-        let hook = Hook::showing(&issued.pem(), &key.serialize_pem(), issued.pem(), &["h2"]).await;
+        let hook =
+            Hook::showing(&issued.pem(), &key.serialize_pem(), issued.pem(), &["h2", "http/1.1"]).await;
         let answered = hook.reach().send(&hook.service(""), post("/"), SOON).await;
         assert_eq!(answered.is_ok(), fine, "{host}: {answered:?}");
     }

@@ -52,16 +52,7 @@ pub(crate) enum Unfit {
 }
 
 pub(crate) fn verdict(bytes: &[u8], form: Form, uid: &str, mutating: bool) -> Result<Verdict, Unfit> {
-    // What is no JSON would be YAML to a stock server, and is then mostly a string.
-    let whole: Value = serde_json::from_slice(bytes).unwrap_or_else(|_| Value::from(""));
-    if !whole.is_object() {
-        return Err(Unfit::Undecodable(format!(
-            "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type \
-             struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
-            called(&whole)
-        )));
-    }
-    let sent = Sent::deserialize(&whole).map_err(|error| Unfit::Undecodable(error.to_string()))?;
+    let sent = read(bytes)?;
     // A review that says which it is says that it is another one.
     if !sent.kind.is_empty() && (sent.kind != "AdmissionReview" || !known(&sent.api_version)) {
         return Err(Unfit::Undecodable(format!(
@@ -115,6 +106,25 @@ pub(crate) fn verdict(bytes: &[u8], form: Form, uid: &str, mutating: bool) -> Re
         warnings: response.warnings.unwrap_or_default(),
         annotations: response.audit_annotations.unwrap_or_default(),
     })
+}
+
+fn read(bytes: &[u8]) -> Result<Sent, Unfit> {
+    // A list would do for a struct here, and for nobody else.
+    if bytes.trim_ascii_start().starts_with(b"{")
+        && let Ok(sent) = serde_json::from_slice(bytes)
+    {
+        return Ok(sent);
+    }
+    // What is no JSON would be YAML to a stock server, and is then mostly a string. What is said twice counts the last time.
+    let whole: Value = serde_json::from_slice(bytes).unwrap_or_else(|_| Value::from(""));
+    if !whole.is_object() {
+        return Err(Unfit::Undecodable(format!(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type \
+             struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
+            called(&whole)
+        )));
+    }
+    Sent::deserialize(&whole).map_err(|error| Unfit::Undecodable(error.to_string()))
 }
 
 /// What Go calls a value of JSON.

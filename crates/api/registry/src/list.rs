@@ -1,23 +1,25 @@
 //! `list`: what matches, at one revision, in pages if asked for. Items are the stored bytes; nothing is encoded again.
 
+mod items;
 mod pins;
 mod token;
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use kedge_kinds::field::{Errors, Path};
 use kedge_kinds::{Details, Reason, Status};
 use kedge_store::{Entry, Key, Revision, Snapshot};
 
+pub use self::items::Items;
+use self::items::{Rest, served};
 pub(crate) use self::pins::Pins;
 use self::token::Token;
 use crate::catalog::Catalog;
-use crate::registry::{Registry, parse};
+use crate::registry::Registry;
 use crate::request::{At, ListQuery, VersionMatch};
 use crate::selection::Selection;
-use crate::{convert, custom, encode, failure, key};
+use crate::{custom, failure, key};
 
 /// A list, of which the items are still to be taken out.
 #[derive(Debug)]
@@ -30,76 +32,11 @@ pub struct List {
     pub items: Items,
 }
 
-/// The items' bytes, read out of the snapshot as they are taken. A clone gives the same ones again.
-#[derive(Clone, Debug)]
-pub struct Items {
-    ready: VecDeque<Bytes>,
-    rest: Option<Rest>,
-}
-
-#[derive(Clone, Debug)]
-struct Rest {
-    snapshot: Snapshot,
-    catalog: Arc<Catalog>,
-    at: At,
-    prefix: String,
-    after: Option<Key>,
-    selection: Arc<Selection>,
-}
-
-/// How many items are read out of a snapshot at a time: a walk from the top for each would be wasteful.
+/// How many objects somebody outside is asked about at a time.
 const CHUNK: usize = 256;
 
 /// After as many entries a walk lets others have their turn.
 const TURN: usize = 1024;
-
-impl Items {
-    /// Items that are at hand.
-    pub fn ready(items: Vec<Bytes>) -> Self {
-        Self { ready: items.into(), rest: None }
-    }
-
-    fn refill(&mut self) {
-        let Some(rest) = &mut self.rest else { return };
-        let mut last = None;
-        for (key, entry) in rest.snapshot.range(&rest.prefix, rest.after.as_ref().map(Key::as_str)) {
-            if rest.selection.takes(key.as_str(), entry) {
-                self.ready.extend(served(&rest.catalog, &rest.at, entry));
-                if self.ready.len() >= CHUNK {
-                    last = Some(key.clone());
-                    break;
-                }
-            }
-        }
-        match last {
-            Some(last) => rest.after = Some(last),
-            None => self.rest = None,
-        }
-    }
-}
-
-impl Iterator for Items {
-    type Item = Bytes;
-
-    fn next(&mut self) -> Option<Bytes> {
-        if self.ready.is_empty() {
-            self.refill();
-        }
-        self.ready.pop_front()
-    }
-}
-
-/// Objects of a converted kind that can't be read are left out: a list must not fail for one of them.
-fn served(catalog: &Catalog, at: &At, entry: &Entry) -> Option<Bytes> {
-    if at.kind.rules.is_some() {
-        return custom::show(catalog, &at.kind, entry, entry.modified()).ok()?;
-    }
-    if !convert::is_needed(&at.kind) {
-        return Some(entry.bytes().clone());
-    }
-    let object = convert::to_served(&at.kind, parse(entry).ok()?);
-    Some(encode::encode(&object).with_revision(entry.modified().get()))
-}
 
 /// The state that a list is read from.
 enum State {
@@ -111,8 +48,7 @@ enum State {
 impl Registry {
     pub async fn list(&self, at: &At, query: &ListQuery) -> Result<List, Status> {
         check(query)?;
-        let selection =
-            Arc::new(Selection::parse(&at.kind, at.name.as_deref(), &query.labels, &query.fields)?);
+        let selection = Selection::parse(&at.kind, at.name.as_deref(), &query.labels, &query.fields)?;
         let prefix = key::prefix(&at.kind, at.namespace.as_deref());
         let token = match query.continue_token.as_str() {
             "" => None,
@@ -128,17 +64,22 @@ impl Registry {
             return self.list_by_form(at, &selection, state, (&prefix, after.as_ref()), limit).await;
         }
         match (state, limit) {
-            // What a selector chooses is found first: a walk that finds nothing must let others have their turn.
-            (State::At(snapshot), None) if !remote && selection.is_everything() => {
-                let revision = snapshot.revision();
-                let rest = Rest { snapshot, catalog, at: at.clone(), prefix, after, selection };
-                let items = Items { ready: VecDeque::new(), rest: Some(rest) };
-                Ok(List { revision, continue_token: String::new(), remaining: None, items })
-            }
             (State::At(snapshot), limit) => {
-                let walk = snapshot.range(&prefix, after.as_ref().map(Key::as_str));
-                let (chosen, last) = page(&selection, walk, limit).await;
-                let mut list = self.page_of(&catalog, at, snapshot.revision(), chosen).await?;
+                let walk = || snapshot.range(&prefix, after.as_ref().map(Key::as_str));
+                let revision = snapshot.revision();
+                // What a selector chooses is found first: a walk that finds nothing must let others have their turn.
+                let (mut list, last) = if !remote && selection.is_everything() {
+                    let last = match limit {
+                        Some(limit) => last_of_page(walk(), limit).await,
+                        None => None,
+                    };
+                    let (snapshot, prefix) = (snapshot.clone(), prefix.clone());
+                    let items = Items::of(Rest { snapshot, catalog, at: at.clone(), prefix, after, limit });
+                    (List { revision, continue_token: String::new(), remaining: None, items }, last)
+                } else {
+                    let (chosen, last) = page(&selection, walk(), limit).await;
+                    (self.page_of(&catalog, at, revision, chosen).await?, last)
+                };
                 if last.is_none() && token.is_some() {
                     self.inner().pins.release(list.revision);
                 }
@@ -371,6 +312,21 @@ async fn page<'a>(
         last = Some(key.clone());
     }
     (items, last.filter(|_| more))
+}
+
+/// The last key of a page of everything, if more follow. What lies before it is not touched.
+async fn last_of_page<'a>(walk: impl Iterator<Item = (&'a Key, &'a Entry)>, limit: usize) -> Option<Key> {
+    let mut last: Option<&Key> = None;
+    for (seen, (key, _)) in (1usize..).zip(walk) {
+        if seen > limit {
+            return last.cloned();
+        }
+        if seen.is_multiple_of(TURN) {
+            tokio::task::yield_now().await;
+        }
+        last = Some(key);
+    }
+    None
 }
 
 /// Which of the parameters exclude each other.

@@ -180,6 +180,39 @@ async fn a_list_is_of_one_moment() {
     assert_eq!(list.items.count(), 599);
 }
 
+#[tokio::test]
+async fn pages_hold_everything_once_whatever_their_size() {
+    let api = api().await;
+    let all: Vec<String> = (0..600).map(|at| format!("c{at:04}")).collect();
+    for name in &all {
+        api.create("configmaps", "default", config_map(name)).await.unwrap();
+    }
+    let at = api.at("configmaps", "default", "");
+    for limit in [15, 16, 17, 100, 256, 272, 300, 599, 600, 601] {
+        let (mut names, mut token) = (Vec::new(), String::new());
+        for page in 1.. {
+            let query = ListQuery { limit: Some(limit), continue_token: token, ..Default::default() };
+            let list = api.registry.list(&at, &query).await.unwrap();
+            let left = all.len().saturating_sub(limit * page);
+            assert_eq!(list.remaining, (left > 0).then_some(left as u64), "page {page} of {limit}");
+            names.extend(list.items.map(|bytes| {
+                let object: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+                object["metadata"]["name"].as_str().unwrap().to_owned()
+            }));
+            token = list.continue_token;
+            if token.is_empty() {
+                break;
+            }
+            assert_eq!(names.len(), limit * page);
+        }
+        assert_eq!(names, all, "pages of {limit}");
+    }
+    // Who has enough of pages gets all that is left.
+    let first = api.registry.list(&at, &ListQuery { limit: Some(7), ..Default::default() }).await.unwrap();
+    let query = ListQuery { continue_token: first.continue_token, ..Default::default() };
+    assert_eq!(api.registry.list(&at, &query).await.unwrap().items.count(), all.len() - 7);
+}
+
 /// A walk through many objects of which none matches gives way to others on the same thread.
 #[tokio::test]
 async fn a_walk_lets_others_have_their_turn() {

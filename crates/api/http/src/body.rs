@@ -33,11 +33,22 @@ enum Content {
     Empty,
     Whole(Bytes),
     /// Long, and known in full before it is sent.
-    Pieces(Pieces),
+    Pieces(Pieces, Sent),
     /// Made of what happens while it is sent: each piece must leave at once.
     Live(Pieces),
     /// The same, from somebody who may break off.
     Relayed(Pin<Box<dyn Stream<Item = Result<Bytes, Broken>> + Send>>),
+}
+
+/// How far a long answer is.
+#[derive(Clone, Copy, Default)]
+enum Sent {
+    #[default]
+    Nothing,
+    /// The next piece is held back for a moment, in which the connection sends this one: otherwise it would gather many, while the client
+    /// has nothing to do.
+    First,
+    More,
 }
 
 impl Body {
@@ -55,7 +66,11 @@ impl Body {
             held += chunk.len();
             first.push(chunk);
         }
-        Self(Content::Pieces(Box::pin(stream::iter(first.into_iter().chain(chunks)))))
+        Self::long(stream::iter(first.into_iter().chain(chunks)))
+    }
+
+    fn long(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Self {
+        Self(Content::Pieces(Box::pin(pieces), Sent::default()))
     }
 
     pub(crate) fn live(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Self {
@@ -111,7 +126,7 @@ impl Body {
         match self.0 {
             Content::Empty => Bytes::new(),
             Content::Whole(bytes) => bytes,
-            Content::Pieces(pieces) | Content::Live(pieces) => {
+            Content::Pieces(pieces, _) | Content::Live(pieces) => {
                 let all = pieces.collect::<Vec<Bytes>>().now_or_never();
                 Bytes::from(all.unwrap_or_default().concat())
             }
@@ -130,9 +145,9 @@ impl Body {
                 let pieces = (0..bytes.len())
                     .step_by(LARGE)
                     .map(move |at| bytes.slice(at..bytes.len().min(at + LARGE)));
-                (Self(Content::Pieces(Box::pin(Gzip::new(stream::iter(pieces))))), true)
+                (Self::long(Gzip::new(stream::iter(pieces))), true)
             }
-            Content::Pieces(pieces) => (Self(Content::Pieces(Box::pin(Gzip::new(pieces)))), true),
+            Content::Pieces(pieces, _) => (Self::long(Gzip::new(pieces)), true),
             other => (Self(other), false),
         }
     }
@@ -164,7 +179,7 @@ impl std::fmt::Debug for Body {
         match &self.0 {
             Content::Empty => f.write_str("Body(empty)"),
             Content::Whole(bytes) => write!(f, "Body({} bytes)", bytes.len()),
-            Content::Pieces(_) | Content::Live(_) | Content::Relayed(_) => f.write_str("Body(in pieces)"),
+            Content::Pieces(..) | Content::Live(_) | Content::Relayed(_) => f.write_str("Body(in pieces)"),
         }
     }
 }
@@ -184,7 +199,18 @@ impl http_body::Body for Body {
                 self.0 = Content::Empty;
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
-            Content::Pieces(pieces) | Content::Live(pieces) => {
+            Content::Pieces(_, sent @ Sent::First) => {
+                *sent = Sent::More;
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Content::Pieces(pieces, sent) => {
+                if matches!(sent, Sent::Nothing) {
+                    *sent = Sent::First;
+                }
+                pieces.as_mut().poll_next(context).map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
+            }
+            Content::Live(pieces) => {
                 pieces.as_mut().poll_next(context).map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
             }
             Content::Relayed(pieces) => {
@@ -201,7 +227,10 @@ impl http_body::Body for Body {
         match &self.0 {
             Content::Empty => SizeHint::with_exact(0),
             Content::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Content::Pieces(_) | Content::Live(_) | Content::Relayed(_) => SizeHint::default(),
+            Content::Pieces(..) | Content::Live(_) | Content::Relayed(_) => SizeHint::default(),
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,50 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Wake, Waker};
+
+use http_body::Body as _;
+
+use super::*;
+
+/// How often somebody was woken.
+#[derive(Default)]
+struct Woken(AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn the_first_piece_of_a_long_answer_leaves_before_more_are_made() {
+    let made = Arc::new(AtomicUsize::new(0));
+    let counted = made.clone();
+    let chunks = (0..10).map(move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        Bytes::from(vec![b'x'; LARGE / 2])
+    });
+    let woken = Arc::new(Woken::default());
+    let waker = Waker::from(woken.clone());
+    let mut context = Context::from_waker(&waker);
+    let mut body = Body::chunks(chunks);
+    let mut sent = Vec::new();
+    loop {
+        sent.push(match Pin::new(&mut body).poll_frame(&mut context) {
+            Poll::Ready(Some(_)) => made.load(Ordering::SeqCst).to_string(),
+            Poll::Ready(None) => break,
+            Poll::Pending => "-".to_owned(),
+        });
+    }
+    // Two are made to know that it is long.
+    assert_eq!(sent.join(" "), "2 - 2 3 4 5 6 7 8 9 10");
+    assert_eq!(woken.0.load(Ordering::SeqCst), 1, "whoever is told to wait is told to come back");
+}
+
+#[test]
+fn all_of_a_long_answer_can_be_had_at_once() {
+    for count in [1, 3, 10] {
+        let chunks = (0..count).map(|_| Bytes::from(vec![b'x'; LARGE / 2]));
+        assert_eq!(Body::chunks(chunks).gathered().len(), count * (LARGE / 2));
+    }
+}

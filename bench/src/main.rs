@@ -77,6 +77,22 @@ enum Command {
         #[arg(long)]
         quick: bool,
     },
+    /// Creates through a mutating and a validating webhook beside plain ones
+    Webhooks {
+        #[arg(long, default_value = "target/release/kedge")]
+        kedge: PathBuf,
+        /// A tenth of the work, for a quick look
+        #[arg(long)]
+        quick: bool,
+    },
+    /// Gets, lists, pages and watches, in JSON and in protobuf, beside a bare server
+    Reads {
+        #[arg(long, default_value = "target/release/kedge")]
+        kedge: PathBuf,
+        /// A tenth of the work, for a quick look
+        #[arg(long)]
+        quick: bool,
+    },
     /// The gateway beside nginx, and how soon new routes are served
     Gateway {
         /// A tenth of the work, for a quick look
@@ -180,6 +196,8 @@ async fn run(command: Command) -> Result<(), BenchError> {
         Command::Pods(args) => pods::run(&args).await?,
         Command::Podnet { kedge, quick } => suite::podnet(&kedge, quick).await?,
         Command::Dns { quick } => suite::dns(quick).await?,
+        Command::Webhooks { kedge, quick } => suite::creates(&kedge, quick).await?,
+        Command::Reads { kedge, quick } => suite::reads(&kedge, quick).await?,
         Command::Gateway { quick } => suite::gateway(quick).await?,
         Command::Services { kedge, quick, data: None, .. } => suite::services(&kedge, quick).await?,
         Command::Services { kedge, data: Some(data), scale, .. } => {

@@ -8,6 +8,7 @@ mod dns;
 mod gateway;
 mod growth;
 pub(crate) mod node;
+mod pages;
 mod podnet;
 pub(crate) mod policy;
 pub(crate) mod proxy;
@@ -45,13 +46,13 @@ pub(crate) async fn run(programs: &Programs) -> Result<(), BenchError> {
     let mut table = Table::default();
     start_and_idle(programs, folder.path(), &mut table).await?;
     writes(programs, folder.path(), 20_000 / scale, &mut table).await?;
-    webhooks::webhooks(programs, folder.path(), 5_000 / scale, &mut table).await?;
+    webhooks::webhooks(&programs.kedge, folder.path(), 5_000 / scale, &mut table).await?;
     access::access(programs, folder.path(), 5_000 / scale, &mut table).await?;
     definitions::definitions(programs, folder.path(), 1_000 / scale, &mut table).await?;
     quota::quota(programs, folder.path(), 10_000 / scale, &mut table).await?;
     quota::leases(programs, folder.path(), &mut table).await?;
     control::control(programs, folder.path(), scale, &mut table).await?;
-    reads_and_watches(programs, folder.path(), scale, &mut table).await?;
+    reads_and_watches(&programs.kedge, folder.path(), scale, &mut table).await?;
     scheduling::scheduling(programs, folder.path(), scale, &mut table).await?;
     dns::dns(300_000 / scale, &mut table).await?;
     gateway::gateway(folder.path(), 200_000 / scale, &mut table).await?;
@@ -63,6 +64,26 @@ pub(crate) async fn run(programs: &Programs) -> Result<(), BenchError> {
     let with_node = node::node(programs, folder.path(), scale, &mut table).await;
     table.print();
     with_pods.and(with_policies).and(with_services).and(with_node)
+}
+
+/// Creates through webhooks alone.
+pub(crate) async fn creates(kedge: &Path, quick: bool) -> Result<(), BenchError> {
+    let folder = tempfile::tempdir()
+        .map_err(|source| BenchError::Write { path: "a temporary folder".into(), source })?;
+    let mut table = Table::default();
+    webhooks::webhooks(kedge, folder.path(), if quick { 500 } else { 5_000 }, &mut table).await?;
+    table.print();
+    Ok(())
+}
+
+/// Reads alone.
+pub(crate) async fn reads(kedge: &Path, quick: bool) -> Result<(), BenchError> {
+    let folder = tempfile::tempdir()
+        .map_err(|source| BenchError::Write { path: "a temporary folder".into(), source })?;
+    let mut table = Table::default();
+    reads_and_watches(kedge, folder.path(), if quick { 10 } else { 1 }, &mut table).await?;
+    table.print();
+    Ok(())
 }
 
 /// Services alone.
@@ -176,7 +197,7 @@ async fn writes(
 
 /// Get and list against the bare server that sends the same bytes; watches; memory after it all is deleted again.
 async fn reads_and_watches(
-    programs: &Programs,
+    kedge: &Path,
     folder: &Path,
     scale: usize,
     table: &mut Table,
@@ -184,7 +205,7 @@ async fn reads_and_watches(
     for pods in [5_000 / scale, 20_000 / scale] {
         report::note(&format!("reads with {pods} pods…"));
         let data = fresh(folder, &format!("reads-{pods}"))?;
-        let server = Server::kedge(&programs.kedge, &data).await?;
+        let server = Server::kedge(kedge, &data).await?;
         let size = Size { connections: CONNECTIONS, count: pods, bytes: 1024 };
         let api = Api { target: server.target()?, size, server: Some(server.pid) };
         api.run(Measure::CreateConfigmaps).await?;
@@ -198,7 +219,6 @@ async fn reads_and_watches(
 
         let listed = named("kedge", api.run(Measure::List).await?);
         let floor_listed = named("bare", floor.run(Measure::List).await?);
-        let paged = named("kedge", api.run(Measure::PagedList).await?);
         let ratio = listed.mb_per_second.unwrap_or(0.0) / floor_listed.mb_per_second.unwrap_or(f64::MAX);
         table.at_least(&format!("LIST of {pods} pods ÷ bare server, bytes/s"), ratio, "×", 0.5);
         table.at_most(
@@ -207,8 +227,7 @@ async fn reads_and_watches(
             "MB",
             20.0,
         );
-        let ratio = paged.p50_ms.unwrap_or(f64::MAX) / listed.p50_ms.unwrap_or(1.0);
-        table.at_most(&format!("LIST of {pods} pods in pages of 500 ÷ whole"), ratio, "×", 1.3);
+        pages::pages(&api, pods, table).await?;
 
         if pods > 5_000 / scale {
             let mut got = Vec::new();

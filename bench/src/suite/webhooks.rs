@@ -23,13 +23,13 @@ use crate::measures::{Api, Measure};
 use crate::{BenchError, Size, bare, report};
 
 use super::server::Server;
-use super::{Programs, Table, fresh, median, named};
+use super::{Table, fresh, median, named};
 
 /// As many as one webhook's connections would be shared by on a cluster of some size.
 const CONNECTIONS: usize = 8;
 
 pub(super) async fn webhooks(
-    programs: &Programs,
+    kedge: &Path,
     folder: &Path,
     count: usize,
     table: &mut Table,
@@ -38,7 +38,7 @@ pub(super) async fn webhooks(
     let size = Size { connections: CONNECTIONS, count, bytes: 1024 };
     let mut ratios = Vec::new();
     for round in 0..3 {
-        let server = Server::kedge(&programs.kedge, &fresh(folder, &format!("webhooks-{round}"))?).await?;
+        let server = Server::kedge(kedge, &fresh(folder, &format!("webhooks-{round}"))?).await?;
         let api = Api { target: server.target()?, size: size.clone(), server: Some(server.pid) };
         let plain = named("kedge", api.run(Measure::CreateConfigmaps).await?);
         api.run(Measure::DeleteConfigmaps).await?;

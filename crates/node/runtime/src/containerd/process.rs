@@ -19,6 +19,10 @@ use tokio::sync::watch;
 
 use super::ContainerdError;
 
+/// What systemd gives to each of its services.
+const FROM_THE_MANAGER: [&str; 5] =
+    ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "INVOCATION_ID", "JOURNAL_STREAM"];
+
 pub(crate) struct Process {
     pid: u32,
     handle: Arc<OwnedFd>,
@@ -37,8 +41,8 @@ impl Process {
     ) -> Result<Self, ContainerdError> {
         let failed = |source| ContainerdError::Start { program: program.to_owned(), source };
         let output = log.try_clone().map_err(failed)?;
-        let mut command = Command::new(program);
-        command.args(arguments).process_group(0).stdin(Stdio::null()).stdout(output).stderr(log);
+        let mut command = command(program, arguments);
+        command.stdin(Stdio::null()).stdout(output).stderr(log);
         let child = with_huge_pages(|| command.spawn()).map_err(failed)?;
         let pid = child.id();
         let line = format!("{pid} {}\n", started(pid).unwrap_or_default());
@@ -86,6 +90,16 @@ impl Process {
         // It may have ended by itself.
         let _sent = pidfd_send_signal(&self.handle, Signal::TERM);
     }
+}
+
+/// What a service manager told us is about us alone: it would take another's word for ours, or complain of it.
+fn command(program: &str, arguments: &[&OsStr]) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments).process_group(0);
+    for name in FROM_THE_MANAGER {
+        command.env_remove(name);
+    }
+    command
 }
 
 /// Whoever is started by somebody who does without huge pages has to do without them, too, and so have all pods. We may be such a one;
@@ -146,5 +160,15 @@ mod tests {
         process.end();
         assert!(status.contains("THP_enabled:\t1"), "{status}");
         assert!(transparent_huge_pages_are_disabled().unwrap(), "and we go on without");
+    }
+
+    #[test]
+    fn what_our_manager_told_us_is_told_to_nobody_else() {
+        let command = command("containerd", &[OsStr::new("--version")]);
+        let removed = command.get_envs().filter(|(_, value)| value.is_none());
+        let names: Vec<_> = removed.map(|(name, _)| name.to_string_lossy().into_owned()).collect();
+        for name in FROM_THE_MANAGER {
+            assert!(names.iter().any(|removed| removed == name), "{name}: {names:?}");
+        }
     }
 }

@@ -209,14 +209,19 @@ fn write(path: &Path, text: &str, mode: u32) -> Result<(), InstallError> {
     fs::rename(&beside, path).map_err(failed)
 }
 
-/// Stops what systemd runs on a data folder and removes what `install` wrote for it. What was removed is the answer.
-pub(crate) fn uninstall(machine: &Machine, data: &Path) -> Result<Vec<PathBuf>, InstallError> {
-    let ours = |role: &Role| {
-        fs::read_to_string(machine.unit(*role)).is_ok_and(|text| unit::data_of(&text) == Some(data))
-    };
-    let mut removed = Vec::new();
-    for role in Role::ALL.into_iter().filter(ours) {
+/// Stops what systemd runs on a data folder, for good. What was installed stays: whatever is left of the node is taken away with
+/// the program's help, and who fails at that has to be able to try again.
+pub(crate) fn stop(machine: &Machine, data: &Path) -> Result<(), InstallError> {
+    for role in ours(machine, data) {
         machine.systemctl(&["disable", "--now", role.unit()])?;
+    }
+    Ok(())
+}
+
+/// Removes what `install` wrote for a data folder. What was removed is the answer.
+pub(crate) fn uninstall(machine: &Machine, data: &Path) -> Result<Vec<PathBuf>, InstallError> {
+    let mut removed = Vec::new();
+    for role in ours(machine, data) {
         removed.extend(remove(&machine.unit(role))?);
         machine.systemctl(&["daemon-reload"])?;
     }
@@ -229,6 +234,14 @@ pub(crate) fn uninstall(machine: &Machine, data: &Path) -> Result<Vec<PathBuf>, 
         let _if_empty = fs::remove_dir(machine.root.join("etc/kedge"));
     }
     Ok(removed)
+}
+
+/// What was installed for a data folder.
+fn ours(machine: &Machine, data: &Path) -> Vec<Role> {
+    let is_ours = |role: &Role| {
+        fs::read_to_string(machine.unit(*role)).is_ok_and(|text| unit::data_of(&text) == Some(data))
+    };
+    Role::ALL.into_iter().filter(is_ours).collect()
 }
 
 fn remove(path: &Path) -> Result<Option<PathBuf>, InstallError> {
@@ -268,6 +281,11 @@ mod tests {
             uninstall(&machine, Path::new("/var/lib/kedge")).unwrap(),
             Vec::<PathBuf>::new(),
             "another's"
+        );
+        stop(&machine, Path::new("/srv/k")).unwrap();
+        assert!(
+            machine.unit(Role::Agent).exists() && root.path().join(PROGRAM).exists(),
+            "pods are disconnected by the program, and whoever fails at it tries again"
         );
         assert_eq!(uninstall(&machine, Path::new("/srv/k")).unwrap().len(), 3);
         assert!(!root.path().join("etc/kedge").exists() && !root.path().join(PROGRAM).exists());

@@ -101,9 +101,12 @@ pub(crate) fn install(role: Role, flags: &[String]) -> Result<(), Box<dyn Error>
 
 pub(crate) fn uninstall(data: &Path) -> Result<(), Box<dyn Error>> {
     let data = agent::absolute(data);
-    for removed in install::uninstall(&Machine::at(None), &data)? {
+    let machine = Machine::at(None);
+    install::stop(&machine, &data)?;
+    // The runtime disconnects pods by our program, so that goes last.
+    runtime()?.block_on(agent::uninstall(&data))?;
+    for removed in install::uninstall(&machine, &data)? {
         say(&format!("removed {}\n", removed.display()))?;
     }
-    runtime()?.block_on(agent::uninstall(&data))?;
     say("nothing of it is left on this machine\n")
 }

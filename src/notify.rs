@@ -16,9 +16,13 @@ pub(crate) fn stopping() {
     tell("STOPPING=1");
 }
 
-/// Stopping takes this long, whatever the unit says.
-pub(crate) fn takes(time: Duration) {
-    tell(&format!("EXTEND_TIMEOUT_USEC={}", time.as_micros()));
+/// We need so much more time to end, beyond what the manager gives everybody.
+pub(crate) fn ending_takes(time: Duration) {
+    tell(&extension(time));
+}
+
+fn extension(time: Duration) -> String {
+    format!("STOPPING=1\nEXTEND_TIMEOUT_USEC={}", time.as_micros())
 }
 
 fn tell(state: &str) {
@@ -55,5 +59,10 @@ mod tests {
             let length = manager.recv(&mut told).unwrap();
             assert_eq!(&told[..length], b"READY=1");
         }
+    }
+
+    #[test]
+    fn more_time_is_asked_for_as_the_manager_counts() {
+        assert_eq!(extension(Duration::from_secs(150)), "STOPPING=1\nEXTEND_TIMEOUT_USEC=150000000");
     }
 }

@@ -13,6 +13,8 @@ use crate::notify;
 
 /// How long is waited for the pods beyond what they were given.
 const SLACK: Duration = Duration::from_secs(2);
+/// What else a server does before it has ended.
+const REST: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
@@ -49,8 +51,8 @@ impl Machine {
     /// Has the pods ended, and waits for that.
     pub(crate) async fn go_down(&self) {
         let Some(grace) = self.grace else { return };
-        // The config file may promise more than it did when the unit was written.
-        notify::takes(grace.saturating_add(2 * SLACK));
+        // Systemd ends whoever takes longer than a minute and a half, and pods may have been given more.
+        notify::ending_takes(grace.saturating_add(SLACK).saturating_add(REST));
         self.stage.send_replace(Stage::GoingDown);
         let mut stage = self.stage.subscribe();
         let down = stage.wait_for(|stage| *stage == Stage::Down);

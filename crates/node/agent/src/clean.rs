@@ -39,10 +39,15 @@ pub enum CleanError {
     Mounts(#[source] io::Error),
 }
 
+/// Where our own containerd keeps everything.
+pub(crate) fn folder(data: &Path) -> PathBuf {
+    data.join("containerd")
+}
+
 /// How our own containerd is set up.
 pub(crate) fn containerd(data: &Path, networking: &Networking) -> Config {
     Config {
-        folder: data.join("containerd"),
+        folder: folder(data),
         program: "containerd".to_owned(),
         pause_image: PAUSE_IMAGE.to_owned(),
         cni_programs: networking.programs.clone(),
@@ -85,8 +90,16 @@ pub async fn clean(data: &Path, networking: &Networking) -> Result<(), CleanErro
     let config = containerd(data, told.as_ref().unwrap_or(networking));
     // One that never ran here has nothing to end, and may not even be installed.
     if config.folder.join("root").exists() {
-        let containerd = Containerd::start(config).await?;
-        let ended = end_all(&Runtime::at(&containerd.socket())).await;
+        let mut containerd = Containerd::start(config.clone()).await?;
+        let mut ended = end_all(&Runtime::at(&containerd.socket())).await;
+        if let Err(error) = &ended {
+            // The start of a container that was broken off, as by the end of its agent, may leave a process of which containerd knows
+            // only that it cannot be removed. One that starts anew looks at what there is, and ends it.
+            tracing::debug!(%error, "cannot end all sandboxes; starting containerd again");
+            containerd.stop().await;
+            containerd = Containerd::start(config).await?;
+            ended = end_all(&Runtime::at(&containerd.socket())).await;
+        }
         give_back(&Store::at(&containerd.socket())).await;
         containerd.stop().await;
         ended?;

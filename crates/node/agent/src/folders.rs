@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::core::v1::Pod;
 
+use crate::clean;
 use crate::vault;
 
 #[derive(Clone, Debug)]
@@ -31,6 +32,11 @@ impl Folders {
 
     pub(crate) fn data(&self) -> &Path {
         &self.data
+    }
+
+    /// Those above the root folders of containers, as far as they are ours.
+    pub(crate) fn above_containers(&self) -> [PathBuf; 2] {
+        [self.data.clone(), clean::folder(&self.data)]
     }
 
     /// Where is kept what no disk may hold.

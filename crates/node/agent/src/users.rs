@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use kedge_runtime::wire::{IdMapping, NamespaceMode, RuntimeHandler, UserNamespace};
@@ -15,6 +16,8 @@ const FILE: &str = "users";
 /// As many as programs expect. The first range is the node's own.
 const LENGTH: u32 = 1 << 16;
 const RANGES: u32 = u32::MAX / LENGTH;
+/// Whoever is neither the owner nor of the group may go through a folder.
+const PASS: u32 = 0o001;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UsersError {
@@ -26,6 +29,8 @@ pub(crate) enum UsersError {
     Taken,
     #[error("create user namespace: cannot keep {}: {source}", path.display())]
     Record { path: PathBuf, source: io::Error },
+    #[error("create user namespace: cannot let its users pass through {}: {source}", path.display())]
+    Way { path: PathBuf, source: io::Error },
     #[error("create user namespace: nobody knows any more which of the node's users are the pod's")]
     Lost,
 }
@@ -55,6 +60,22 @@ pub(crate) fn supported(handlers: &[RuntimeHandler], handler: &str) -> Result<()
         false if handler.is_empty() => Err(UsersError::Runtime),
         false => Err(UsersError::Handler(handler.to_owned())),
     }
+}
+
+/// A pod's root is nobody on the node, and has to get to the pod's files all the same: it may pass through these folders, though not see
+/// what is in them. A folder that isn't there is another runtime's concern.
+pub(crate) fn let_pass(folders: &[PathBuf]) -> Result<(), UsersError> {
+    for path in folders {
+        let failed = |source| UsersError::Way { path: path.clone(), source };
+        let mode = match fs::metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            found => found.map_err(failed)?.permissions().mode(),
+        };
+        if mode & PASS == 0 {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode | PASS)).map_err(failed)?;
+        }
+    }
+    Ok(())
 }
 
 /// Gives out ranges.
@@ -118,6 +139,23 @@ mod tests {
         // Root of the node is nobody's.
         fs::write(folders.pod("b").join(FILE), "0").unwrap();
         assert_eq!(of(&folders, "b"), None);
+    }
+
+    #[test]
+    fn they_pass_through_folders_and_see_nothing_in_them() {
+        let data = tempfile::tempdir().unwrap();
+        let below = data.path().join("containerd");
+        fs::create_dir(&below).unwrap();
+        for folder in [data.path(), &below] {
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
+        }
+        let all = [data.path().to_owned(), below, data.path().join("absent")];
+        for _ in 0..2 {
+            let_pass(&all).unwrap();
+            for folder in &all[..2] {
+                assert_eq!(fs::metadata(folder).unwrap().permissions().mode() & 0o777, 0o701);
+            }
+        }
     }
 
     #[test]

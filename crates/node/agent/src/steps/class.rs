@@ -35,6 +35,7 @@ pub(super) async fn way(work: &Work) -> Result<Way, ClassError> {
     }
     let handlers = work.tools.runtime.status().await?.runtime_handlers;
     users::supported(&handlers, &handler)?;
+    users::let_pass(&work.tools.folders.above_containers())?;
     let users = work.tools.ranges.give(&work.tools.folders, work.uid())?;
     Ok(Way { handler, users: Some(users) })
 }

@@ -39,7 +39,8 @@ impl Line {
         let service = tower::service_fn(move |request: Request<kube::client::Body>| {
             let (router, mut cut, told) = (router.clone(), cut.clone(), told.clone());
             async move {
-                let answer = match *cut.borrow_and_update() {
+                let is_cut = *cut.borrow_and_update();
+                let answer = match is_cut {
                     true => Response::builder().status(503).body(kedge_http::Body::default()).unwrap(),
                     false => router.oneshot(request).await.unwrap(),
                 };

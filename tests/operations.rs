@@ -11,11 +11,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
+use kedge_shipped::{Asked, kubectl, start, text};
 use tempfile::TempDir;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server that ends with the test.
 struct Server {
@@ -31,45 +29,14 @@ impl Server {
     /// With more flags, and saying as much in its log.
     fn with(folder: &Path, name: &str, flags: &[&str], level: &str) -> Self {
         let data = folder.join(name);
-        let log = std::fs::File::options().create(true).append(true).open(folder.join("log")).unwrap();
-        let process = Command::new(env!("CARGO_BIN_EXE_kedge"))
-            .args(["server", "--no-agent", "--no-gateway"])
-            .args(flags)
-            .arg("--data-dir")
-            .arg(&data)
-            .env("KEDGE_LOG", level)
-            .stdin(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kedge"));
+        command.args(["server", "--no-agent", "--no-gateway"]).args(flags);
+        command.arg("--data-dir").arg(&data).env("KEDGE_LOG", level);
+        let process = start(&mut command, &folder.join("log"));
         let server = Self { data, process };
         server.until(&["get", "--raw", "/readyz"], "ok");
         server.until(&["get", "serviceaccount", "default", "-o", "name"], "serviceaccount/default");
         server
-    }
-
-    fn kubectl(&self, words: &[&str]) -> Output {
-        let mut command = Command::new(std::env::var_os("KUBECTL").unwrap_or_else(|| "kubectl".into()));
-        command.arg("--kubeconfig").arg(self.data.join("kubeconfig")).args(words).stdin(Stdio::null());
-        command.output().unwrap()
-    }
-
-    fn said(&self, words: &[&str]) -> String {
-        let output = self.kubectl(words);
-        assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
-        text(&output.stdout)
-    }
-
-    fn until(&self, words: &[&str], wanted: &str) {
-        let begun = Instant::now();
-        loop {
-            let output = self.kubectl(words);
-            if text(&output.stdout).contains(wanted) {
-                return;
-            }
-            let still = [text(&output.stdout), text(&output.stderr)];
-            assert!(begun.elapsed() < PATIENCE, "{words:?}: still {still:?}");
-        }
     }
 
     fn address(&self) -> String {
@@ -79,15 +46,19 @@ impl Server {
     }
 }
 
+impl Asked for Server {
+    fn kubectl(&self) -> Command {
+        let mut command = Command::new(kubectl());
+        command.arg("--kubeconfig").arg(self.data.join("kubeconfig"));
+        command
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         let _already_gone = self.process.kill();
         let _reaped = self.process.wait();
     }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn kedge(words: &[&str], data: &Path) -> Output {
@@ -171,7 +142,7 @@ fn a_running_server_moves_with_all_that_it_keeps() {
     let server = Server::start(folder.path(), "there", &address);
     std::fs::copy(&kubeconfig, server.data.join("kubeconfig")).unwrap();
     assert_eq!(server.said(&["get", "configmap", "kept", "-o", "jsonpath={.data.a}"]), "b");
-    has(&text(&server.kubectl(&["get", "configmap", "afterwards"]).stderr), &["NotFound"]);
+    has(&text(&server.asked(&["get", "configmap", "afterwards"]).stderr), &["NotFound"]);
     let asked = [
         "--server",
         &format!("https://{address}"),
@@ -182,7 +153,7 @@ fn a_running_server_moves_with_all_that_it_keeps() {
         "whoami",
     ]
     .map(str::to_owned);
-    let mut whoami = Command::new(std::env::var_os("KUBECTL").unwrap_or_else(|| "kubectl".into()));
+    let mut whoami = Command::new(kubectl());
     let whoami = whoami.env("KUBECONFIG", "/dev/null").args(asked).output().unwrap();
     has(&text(&whoami.stdout), &["system:serviceaccount:default:default"]);
 }

@@ -8,11 +8,12 @@
     reason = "helpers of tests fail like tests"
 )]
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+use kedge_shipped::{Asked, kubectl, start, text};
+
 const KEDGE: &str = env!("CARGO_BIN_EXE_kedge");
 const ADDRESS: &str = "10.250.96.1";
 /// The address of the Service `kubernetes`.
@@ -26,29 +27,29 @@ fn parts_alone_make_a_cluster() {
     let data = data.to_str().unwrap();
     let cidr = format!("{SERVICE}/24");
     place.start(&["apiserver", "--data-dir", data, "--listen", &listen, "--service-cidr", &cidr]);
-    place.until("the API", &["get", "--raw", "/readyz"], "ok");
+    place.until(&["get", "--raw", "/readyz"], "ok");
 
     let kubeconfig = place.kubeconfig();
     let kubeconfig = kubeconfig.to_str().unwrap();
     place.start(&["controllers", "--kubeconfig", kubeconfig]);
-    place.until("controllers", &["get", "serviceaccount", "default", "-o", "name"], "serviceaccount/default");
+    place.until(&["get", "serviceaccount", "default", "-o", "name"], "serviceaccount/default");
     place.said(&["create", "deployment", "web", "--image=example/web", "--replicas=2"]);
     let unbound = ["get", "pods", "-o", "jsonpath={.items[*].status.phase}"];
-    place.until("the Deployment", &unbound, "Pending Pending");
+    place.until(&unbound, "Pending Pending");
 
     place.start(&["scheduler", "--kubeconfig", kubeconfig]);
     let why =
         ["get", "pods", "-o", "jsonpath={.items[*].status.conditions[?(@.type=='PodScheduled')].message}"];
-    place.until("the scheduler", &why, "no nodes available to schedule pods");
+    place.until(&why, "no nodes available to schedule pods");
 
     let service = format!("https://{SERVICE}");
     let through = ["--request-timeout=2s", "--server", &service, "get", "--raw", "/readyz"];
-    assert!(!place.kubectl(&through).status.success(), "nobody carries Services yet");
+    assert!(!place.asked(&through).status.success(), "nobody carries Services yet");
     place.start(&["proxy", "--kubeconfig", kubeconfig, "--node-name", "here"]);
-    place.until("the Service", &through, "ok");
+    place.until(&through, "ok");
 
     place.end_last();
-    assert_eq!(text(&place.kubectl(&through).stdout), "ok", "the kernel carries Services on");
+    assert_eq!(text(&place.asked(&through).stdout), "ok", "the kernel carries Services on");
     assert!(
         place.inside(KEDGE).args(["proxy", "--clean", "--node-name", "here"]).status().unwrap().success()
     );
@@ -75,7 +76,7 @@ impl Place {
         place
     }
 
-    fn inside(&self, program: &str) -> Command {
+    fn inside(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new("nsenter");
         command.arg(format!("--net=/run/netns/{}", self.name)).arg(program).stdin(Stdio::null());
         command
@@ -86,8 +87,8 @@ impl Place {
     }
 
     fn start(&mut self, words: &[&str]) {
-        let log = std::fs::File::options().create(true).append(true).open(self.log()).unwrap();
-        self.processes.push(self.inside(KEDGE).args(words).stderr(log).spawn().unwrap());
+        let process = start(self.inside(KEDGE).args(words), &self.log());
+        self.processes.push(process);
     }
 
     fn log(&self) -> PathBuf {
@@ -99,27 +100,19 @@ impl Place {
             end(process);
         }
     }
+}
 
-    fn kubectl(&self, words: &[&str]) -> Output {
-        let kubectl = std::env::var("KUBECTL").unwrap_or_else(|_| "kubectl".to_owned());
-        self.inside(&kubectl).arg("--kubeconfig").arg(self.kubeconfig()).args(words).output().unwrap()
+impl Asked for Place {
+    fn kubectl(&self) -> Command {
+        let mut command = self.inside(kubectl());
+        command.arg("--kubeconfig").arg(self.kubeconfig());
+        command
     }
 
-    fn said(&self, words: &[&str]) {
-        let output = self.kubectl(words);
-        assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
-    }
-
-    fn until(&self, what: &str, words: &[&str], wanted: &str) {
-        let begun = Instant::now();
-        loop {
-            let output = self.kubectl(words);
-            if text(&output.stdout).contains(wanted) {
-                return;
-            }
-            let still = [text(&output.stdout), text(&output.stderr)];
-            assert!(begun.elapsed() < PATIENCE, "{what}: still {still:?}\n{}", tail(&self.log()));
-        }
+    fn evidence(&self) -> String {
+        let log = std::fs::read_to_string(self.log()).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().rev().take(20).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -137,14 +130,4 @@ fn end(mut process: Child) {
 
 fn run(command: &mut Command) {
     assert!(command.status().unwrap().success(), "{command:?}");
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).trim().to_owned()
-}
-
-fn tail(log: &Path) -> String {
-    let text = std::fs::read_to_string(log).unwrap_or_default();
-    let lines: Vec<&str> = text.lines().rev().take(20).collect();
-    lines.into_iter().rev().collect::<Vec<_>>().join("\n")
 }

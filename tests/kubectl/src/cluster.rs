@@ -4,15 +4,12 @@ use std::cell::Cell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
 
 pub(crate) use kedge_shipped::binary;
-use kedge_shipped::start;
+pub(crate) use kedge_shipped::text;
+use kedge_shipped::{PATIENCE, kubectl, start};
 use serde_json::Value;
 use tempfile::TempDir;
-
-/// Far longer than anything here takes; only a hang reaches it.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running server with a namespace `walk` to work in. It ends with the test.
 pub(crate) struct Cluster {
@@ -103,12 +100,12 @@ impl Cluster {
         if self.own.get() {
             return self.own_command(arguments);
         }
-        let mut kubectl = Command::new(std::env::var_os("KUBECTL").unwrap_or_else(|| "kubectl".into()));
+        let mut command = Command::new(kubectl());
         if self.spdy.get() {
-            kubectl.env("KUBECTL_REMOTE_COMMAND_WEBSOCKETS", "false");
-            kubectl.env("KUBECTL_PORT_FORWARD_WEBSOCKETS", "false");
+            command.env("KUBECTL_REMOTE_COMMAND_WEBSOCKETS", "false");
+            command.env("KUBECTL_PORT_FORWARD_WEBSOCKETS", "false");
         }
-        self.aimed(kubectl, arguments)
+        self.aimed(command, arguments)
     }
 
     /// Our own command line in kubectl's place.
@@ -211,10 +208,6 @@ fn serve(dir: &Path, flags: &[String]) -> Child {
 #[track_caller]
 pub(crate) fn eventually<T>(what: &str, holds: impl FnMut() -> Result<T, String>) -> T {
     kedge_shipped::eventually(what, PATIENCE, holds)
-}
-
-pub(crate) fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 pub(crate) fn error(output: &Output) -> String {

@@ -6,6 +6,7 @@
     reason = "helpers of tests fail like tests"
 )]
 
+mod asked;
 mod kubectl;
 
 use std::fs::File as LogFile;
@@ -19,6 +20,7 @@ use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+pub use self::asked::{Asked, PATIENCE, text};
 pub use self::kubectl::kubectl;
 
 /// What the image is called that [`import`] brings.

@@ -20,6 +20,7 @@ use kedge_store::{Store, StoreError};
 use prometheus_client::registry::Registry as Registered;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use crate::cluster::Cluster;
 use crate::control::Parts;
@@ -192,8 +193,7 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     serve_until(listener, tls, router.clone(), &mut stop).await;
     notify::stopping();
     hatch.abort();
-    control.into_iter().chain(policies).chain(node).chain([gateway]).for_each(|task| task.abort());
-    renewals.abort();
+    end(control.into_iter().chain(policies).chain(node).chain([gateway, renewals]).collect()).await;
     if !*signalled.borrow() && store.is_stopped() {
         return Err(ServerError::StoreStopped);
     }
@@ -208,6 +208,12 @@ pub(crate) async fn server(settings: Settings, files: u64) -> Result<(), ServerE
     }
     tracing::info!("kedge has stopped");
     Ok(())
+}
+
+/// Ends what uses the API, and waits until it has: whoever still watches when the store closes would complain of it.
+async fn end(tasks: Vec<JoinHandle<()>>) {
+    tasks.iter().for_each(JoinHandle::abort);
+    let _ended = tokio::time::timeout(FAREWELL, futures::future::join_all(tasks)).await;
 }
 
 async fn serve_until(listener: TcpListener, tls: Tls, router: Router, stop: &mut watch::Receiver<bool>) {

@@ -22,7 +22,7 @@ fn node(out: &mut String, value: &Value, indent: usize) {
             for key in keys {
                 spaces(out, indent + 1);
                 match needs_quotes(key) {
-                    true => string(out, key, indent + 2),
+                    true => quoted(out, key),
                     false => out.push_str(key),
                 }
                 out.push_str(": ");
@@ -77,17 +77,13 @@ fn string(out: &mut String, text: &str, indent: usize) {
     for letter in text.chars() {
         if begins {
             spaces(out, indent);
-            // Blanks that belong to the text are told from those that only indent it; the others stay in line with them.
-            out.push(if letter.is_whitespace() && letter != '\n' { '\\' } else { ' ' });
+            // A blank that belongs to the text is told from those that only indent it; the others stay in line with it.
+            out.push(if letter == ' ' { '\\' } else { ' ' });
         }
         begins = letter == '\n';
-        match letter {
-            '\n' => {
-                out.push_str("\\n");
-                out.push_str(FOLD);
-            }
-            '\t' => out.push('\t'),
-            other => escaped(out, other),
+        escaped(out, letter);
+        if begins {
+            out.push_str(FOLD);
         }
     }
     if several {
@@ -99,16 +95,25 @@ fn string(out: &mut String, text: &str, indent: usize) {
     out.push('"');
 }
 
+/// A key stays on its line, whatever it says.
+fn quoted(out: &mut String, key: &str) {
+    out.push('"');
+    key.chars().for_each(|letter| escaped(out, letter));
+    out.push('"');
+}
+
 fn escaped(out: &mut String, letter: char) {
     let short = match letter {
         '"' => "\\\"",
         '\\' => "\\\\",
+        '\n' => "\\n",
+        '\t' => "\\t",
+        '\r' => "\\r",
+        '\0' => "\\0",
         '\u{7}' => "\\a",
         '\u{8}' => "\\b",
-        '\u{c}' => "\\f",
-        '\r' => "\\r",
         '\u{b}' => "\\v",
-        '\0' => "\\0",
+        '\u{c}' => "\\f",
         '\u{1b}' => "\\e",
         '\u{85}' => "\\N",
         '\u{a0}' => "\\_",
@@ -125,14 +130,10 @@ fn escaped(out: &mut String, letter: char) {
     }
 }
 
-/// Something is seen where it is printed.
+/// Something is seen where it is printed. Rust knows what it would show as a code; behind another letter marks are no such thing.
 fn is_printed(letter: char) -> bool {
-    let invisible = matches!(
-        letter,
-        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-            | '\u{e000}'..='\u{f8ff}' | '\u{e0000}'..='\u{10ffff}'
-    );
-    letter == ' ' || !(invisible || letter.is_control() || letter.is_whitespace())
+    let text: String = ['.', letter].into_iter().collect();
+    matches!(letter, '"' | '\\' | '\'') || text.escape_debug().count() == 2
 }
 
 fn needs_quotes(key: &str) -> bool {
@@ -154,7 +155,8 @@ fn means_something_else(key: &str) -> bool {
     let digits = key.replace('_', "");
     let based = |prefix: &str, base| {
         let rest = digits.to_lowercase();
-        rest.strip_prefix(prefix).is_some_and(|rest| i64::from_str_radix(rest, base).is_ok())
+        rest.strip_prefix(prefix)
+            .is_some_and(|rest| !rest.is_empty() && rest.chars().all(|digit| digit.is_digit(base)))
     };
     let is_number = digits.parse::<f64>().is_ok() || based("0x", 16) || based("0o", 8) || based("0b", 2);
     let mut parts = key.split('-').map(|part| (part.len(), part.chars().all(|digit| digit.is_ascii_digit())));

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use kedge_proxy::Range;
 
 use crate::install::Role;
@@ -18,6 +18,15 @@ use crate::settings::{AgentSettings, DATA_DIR, Life, Settings};
 pub(crate) struct Kedge {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// What was typed. The verbs are somebody else's and were not typed; whoever nearly typed one is told so.
+pub(crate) fn typed() -> Kedge {
+    let own = Kedge::command();
+    let others: Vec<&str> = kedge_cli::verbs().filter(|verb| own.find_subcommand(verb).is_none()).collect();
+    let others = others.into_iter().map(|verb| clap::Command::new(verb).hide(true));
+    let matches = own.subcommands(others).get_matches();
+    Kedge::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
 #[derive(Subcommand)]

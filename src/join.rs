@@ -164,6 +164,7 @@ impl Membership {
         let (authority, certificate) = match (judged, token) {
             (Some(Ok(held)), _) => held,
             (_, Some(token)) => {
+                tracing::info!("joining the cluster at {} as {node}", shown(&places));
                 let joined = join(&token, &places, &node, &key, clock).await?;
                 kedge_pki::write_private(&authority_file(data), &joined.0)?;
                 kedge_pki::write_private(&certificate_file(data), &joined.1)?;

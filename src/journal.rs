@@ -12,11 +12,17 @@ use tracing_subscriber::registry::LookupSpan;
 
 pub(crate) fn begin() {
     let filter = EnvFilter::try_from_env("KEDGE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false);
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(page).with_ansi(false);
     match is_read_by_the_journal() {
         true => lines.event_format(Levelled(plain())).init(),
         false => lines.with_target(false).init(),
     }
+}
+
+/// A line is written where nothing else is: what shows on a terminal how far something is goes away before it.
+fn page() -> io::Stderr {
+    kedge_cli::aside();
+    io::stderr()
 }
 
 fn plain() -> Format<Full, ()> {

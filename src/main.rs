@@ -53,8 +53,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser;
-use command::{Command, ImageCommand, Kedge, SecretsCommand, TokenCommand};
+use command::{Command, ImageCommand, SecretsCommand, TokenCommand};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -66,7 +65,7 @@ fn main() -> ExitCode {
     if let Some(answered) = cli::called() {
         return answered;
     }
-    let done = match Kedge::parse().command {
+    let done = match command::typed().command {
         Command::Server(flags) => server(*flags),
         Command::Apiserver(flags) => server(flags.of_api_alone()),
         Command::Controllers { kubeconfig } => alone(control::controllers_alone(&kubeconfig)),
@@ -77,7 +76,7 @@ fn main() -> ExitCode {
         }
         Command::Agent(flags) => agent(*flags),
         Command::Token { command, data_dir, kubeconfig } => tokens(command, &data_dir, kubeconfig),
-        Command::Clean { data_dir } => clean(&data_dir),
+        Command::Clean { data_dir } => operate::clean(&data_dir),
         Command::Status { data_dir, output } => operate::status(&data_dir, output),
         Command::Doctor { role, kubeconfig, output, settings } => {
             operate::doctor(role, *settings, kubeconfig, output)
@@ -91,7 +90,7 @@ fn main() -> ExitCode {
         Command::Restore { file, data_dir, keys_only, force } => {
             operate::restore(&file, &data_dir, keys_only, force)
         }
-        Command::Secrets { command: SecretsCommand::RotateKey { data_dir } } => rotate(&data_dir),
+        Command::Secrets { command: SecretsCommand::RotateKey { data_dir } } => operate::rotate(&data_dir),
         Command::Image { command, data_dir, container_runtime_endpoint } => {
             images(command, &data_dir, container_runtime_endpoint)
         }
@@ -155,18 +154,6 @@ fn alone(part: impl Future<Output = Result<(), control::ControlError>>) -> Resul
     journal::begin();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     Ok(runtime.block_on(part)?)
-}
-
-fn clean(data_dir: &Path) -> Result<(), Box<dyn Error>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(agent::clean(data_dir))?;
-    say("nothing of the node is left on this machine but its data\n")
-}
-
-fn rotate(data_dir: &Path) -> Result<(), Box<dyn Error>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let name = runtime.block_on(secrets::rotate(data_dir))?;
-    say(&format!("all Secrets are encrypted with key {name} now\n"))
 }
 
 fn images(command: ImageCommand, data_dir: &Path, endpoint: Option<PathBuf>) -> Result<(), Box<dyn Error>> {

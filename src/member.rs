@@ -7,6 +7,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kedge_cli::Beside;
 use kedge_clock::Clock;
 use kedge_pki::{PkiError, Shown};
 use tokio::sync::watch;
@@ -14,7 +15,7 @@ use tokio::sync::watch;
 use crate::agent::{self, CleanupError, Ended, Role, absolute};
 use crate::door::{Asked, NodeCertificate};
 use crate::hatch::Hatch;
-use crate::join::{JoinError, Membership, folder, forget};
+use crate::join::{JoinError, Membership, folder, forget, has_joined};
 use crate::notify;
 use crate::ranges;
 use crate::settings::AgentSettings;
@@ -53,10 +54,12 @@ pub(crate) async fn run(settings: AgentSettings) -> Result<(), MemberError> {
     let _held = lock(&data)?;
     let machine = Machine::new(settings.node.shutdown_grace_period.map(|grace| grace.0));
     let mut stop = stop_signal(machine.clone()).map_err(MemberError::Signals)?;
+    let beside = Beside::new(looking(&settings, has_joined(&data)));
     let started = tokio::select! {
         started = start(&settings, &data, machine, &clock) => started?,
         _ = stop.wait_for(|stop| *stop) => return Ok(()),
     };
+    drop(beside);
     let (member, role) = started;
     let name = role.name.clone();
     tracing::info!("kedge is the node {name} of the cluster");
@@ -88,6 +91,14 @@ pub(crate) async fn run(settings: AgentSettings) -> Result<(), MemberError> {
         }
     }
     Ok(())
+}
+
+/// What takes so long before this machine is a node.
+fn looking(settings: &AgentSettings, again: bool) -> impl Fn() -> String + Send + 'static {
+    let servers: Vec<String> = settings.server.iter().map(ToString::to_string).collect();
+    let what = if again { "looking for the cluster" } else { "joining the cluster" };
+    let told = if servers.is_empty() { what.to_owned() } else { format!("{what} at {}", servers.join(", ")) };
+    move || told.clone()
 }
 
 async fn start(

@@ -12,7 +12,7 @@ use crate::command::Output;
 use crate::hatch::{self, Ask, HatchError};
 use crate::install::{self, Machine, Role};
 use crate::settings::Settings;
-use crate::{agent, backup, certs, doctor, say, status};
+use crate::{agent, backup, certs, doctor, say, secrets, status};
 
 /// Something needs to be looked at; what was said already.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +38,9 @@ pub(crate) fn doctor(
     output: Output,
 ) -> Result<(), Box<dyn Error>> {
     let settings = settings.with_file()?;
+    let beside = Beside::new(|| "looking at this machine and its cluster".to_owned());
     let diagnosis = runtime()?.block_on(doctor::look(role, &settings, kubeconfig, &Clock::system()));
+    drop(beside);
     match output {
         Output::Text => say(&diagnosis.text())?,
         Output::Json => say(&format!("{:#}\n", diagnosis.json()))?,
@@ -96,17 +98,43 @@ pub(crate) fn restore(file: &Path, data: &Path, keys_only: bool, force: bool) ->
 }
 
 pub(crate) fn install(role: Role, flags: &[String]) -> Result<(), Box<dyn Error>> {
-    say(&install::install(&Machine::at(None), role, flags)?)
+    let beside = Beside::new(move || format!("waiting until {} runs", role.unit()));
+    let told = install::install(&Machine::at(None), role, flags);
+    drop(beside);
+    say(&told?)
 }
 
 pub(crate) fn uninstall(data: &Path) -> Result<(), Box<dyn Error>> {
     let data = agent::absolute(data);
     let machine = Machine::at(None);
-    install::stop(&machine, &data)?;
+    let beside = Beside::new(|| "stopping what systemd runs".to_owned());
+    let stopped = install::stop(&machine, &data);
+    drop(beside);
+    stopped?;
     // The runtime disconnects pods by our program, so that goes last.
-    runtime()?.block_on(agent::uninstall(&data))?;
+    ending(&data, || runtime()?.block_on(agent::uninstall(&data)).map_err(Into::into))?;
     for removed in install::uninstall(&machine, &data)? {
-        say(&format!("removed {}\n", removed.display()))?;
+        say(&format!("removed {}
+", removed.display()))?;
     }
     say("nothing of it is left on this machine\n")
+}
+
+pub(crate) fn clean(data: &Path) -> Result<(), Box<dyn Error>> {
+    ending(data, || runtime()?.block_on(agent::clean(data)).map_err(Into::into))?;
+    say("nothing of the node is left on this machine but its data\n")
+}
+
+/// Containers may take their time to end.
+fn ending(data: &Path, gone: impl FnOnce() -> Result<(), Box<dyn Error>>) -> Result<(), Box<dyn Error>> {
+    let shown = data.display().to_string();
+    let _beside = Beside::new(move || format!("taking away what runs from {shown}"));
+    gone()
+}
+
+pub(crate) fn rotate(data: &Path) -> Result<(), Box<dyn Error>> {
+    let beside = Beside::new(|| "encrypting all Secrets with a new key".to_owned());
+    let name = runtime()?.block_on(secrets::rotate(data));
+    drop(beside);
+    say(&format!("all Secrets are encrypted with key {} now\n", name?))
 }

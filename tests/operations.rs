@@ -330,7 +330,7 @@ fn no_secret_is_in_a_log() {
         "wrong.yaml",
         "apiVersion: v1\nkind: Secret\nmetadata: {name: w}\ndata: {word: third-hidden-word!}\n",
     );
-    assert!(!server.kubectl(&["create", "-f", &wrong]).status.success(), "it is no base64");
+    assert!(!server.asked(&["create", "-f", &wrong]).status.success(), "it is no base64");
     let applied = file(
         "applied.yaml",
         "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {word: fourth-hidden-word}\n",
@@ -380,7 +380,7 @@ fn no_secret_is_in_a_log() {
     );
     server.said(&["create", "-f", &hook]);
     let refused =
-        server.kubectl(&["create", "secret", "generic", "t", "--from-literal=word=fifth-hidden-word"]);
+        server.asked(&["create", "secret", "generic", "t", "--from-literal=word=fifth-hidden-word"]);
     has(&text(&refused.stderr), &["failed calling webhook"]);
     words.push(("a word that a webhook should have seen", "fifth-hidden-word".to_owned()));
     words.push(("the same in base64", "ZmlmdGgtaGlkZGVuLXdvcmQ".to_owned()));

@@ -26,6 +26,7 @@ use args::{Command, Parsed};
 use error::CliError;
 pub use progress::{Beside, bar};
 use screen::Screen;
+pub use screen::aside;
 use session::Session;
 pub use verbs::{Candidate, Next};
 
@@ -48,6 +49,11 @@ pub fn called(setting: &Setting) -> Option<ExitCode> {
     let words: Vec<OsString> = words.collect();
     let (name, words) = addressed(setting, &program, &words)?;
     Some(run(setting, &name, words))
+}
+
+/// Words that are for the command line, for whoever has to tell what was probably meant.
+pub fn verbs() -> impl Iterator<Item = &'static str> {
+    verbs::ROOT.children.iter().filter(|verb| verb.part != args::Part::Hidden).map(|verb| verb.name)
 }
 
 /// What the user calls us, and the words that are ours.

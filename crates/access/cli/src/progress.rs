@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::screen::Screen;
+use crate::screen::{Screen, aside};
 
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Short waits are asked about often, long ones seldom.
@@ -20,12 +20,11 @@ pub(crate) struct Progress {
     started: Instant,
     pause: Duration,
     turns: usize,
-    shown: bool,
 }
 
 impl Progress {
     pub(crate) fn new(screen: Screen, what: String) -> Self {
-        Self { screen, what, started: Instant::now(), pause: FIRST, turns: 0, shown: false }
+        Self { screen, what, started: Instant::now(), pause: FIRST, turns: 0 }
     }
 
     /// From now on it is this that takes so long.
@@ -40,22 +39,27 @@ impl Progress {
         self.pause = (self.pause * 2).min(LONGEST);
     }
 
+    /// Waits this long, and shows that it does.
+    pub(crate) async fn rest(&mut self, pause: Duration) {
+        let until = Instant::now() + pause;
+        while Instant::now() < until {
+            self.show();
+            tokio::time::sleep_until(until.min(Instant::now() + LONGEST)).await;
+        }
+    }
+
     fn show(&mut self) {
         let passed = self.started.elapsed();
         if self.screen.is_terminal() && passed > PATIENCE {
             self.turns += 1;
             let sign = SIGNS.get(self.turns % SIGNS.len()).copied().unwrap_or(' ');
-            self.screen.murmur(&format!("\r\x1b[K{sign} {} ({}s)", self.what, passed.as_secs()));
-            self.shown = true;
+            self.screen.show(&format!("{sign} {} ({}s)", self.what, passed.as_secs()));
         }
     }
 
     /// Takes the line away.
     pub(crate) fn end(&mut self) {
-        if self.shown {
-            self.screen.murmur("\r\x1b[K");
-            self.shown = false;
-        }
+        aside();
     }
 }
 

@@ -27,10 +27,12 @@ pub(crate) fn short(seconds: i64) -> String {
 
 /// The age of what began at a time like `2024-01-31T12:00:00Z`; `<unknown>` if there is none.
 pub(crate) fn since(at: &Value, now: Timestamp) -> String {
-    match at.as_str().and_then(|text| text.parse::<Timestamp>().ok()) {
-        Some(at) => short(now.duration_since(at).as_secs()),
-        None => "<unknown>".to_owned(),
-    }
+    seconds(at, now).map_or_else(|| "<unknown>".to_owned(), short)
+}
+
+/// The same in seconds.
+pub(crate) fn seconds(at: &Value, now: Timestamp) -> Option<i64> {
+    Some(now.duration_since(at.as_str()?.parse::<Timestamp>().ok()?).as_secs())
 }
 
 #[cfg(test)]

@@ -77,8 +77,17 @@ async fn nodes<'m>(session: &'m Session<'_>, typed: &Typed) -> Result<Vec<Found<
         Some((_, name)) => name.to_owned(),
         None => word.clone(),
     }));
-    if words.len() == 1 && !typed.given("selector") {
-        return Err(CliError::usage("USAGE: name a node, or choose some with --selector"));
+    let verb = typed.path.join(" ");
+    let wrong = |message: String| CliError::Usage {
+        message,
+        help: Some(format!("{} {verb} --help", session.program)),
+    };
+    match (words.len(), typed.given("selector")) {
+        (1, false) => return Err(wrong(format!("USAGE: {verb} NODE [flags]"))),
+        (2.., true) => {
+            return Err(wrong("cannot specify both a node name and a --selector option".to_owned()));
+        }
+        _ => {}
     }
     select::found(session, typed, &words).await
 }
@@ -135,8 +144,7 @@ async fn taint(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let (objects, words) = typed.words.split_at(at);
     let changes: Option<Vec<Change>> = words.iter().map(|word| Change::parse(word)).collect();
     let changes = changes.filter(|changes| !changes.is_empty());
-    let changes = changes
-        .ok_or_else(|| CliError::usage("at least one taint update is required: KEY=VALUE:EFFECT or KEY-"))?;
+    let changes = changes.ok_or_else(|| CliError::usage("at least one taint update is required"))?;
     for change in &changes {
         if let Change::Set { effect, .. } = change
             && !matches!(&**effect, "NoSchedule" | "PreferNoSchedule" | "NoExecute")

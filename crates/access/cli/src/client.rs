@@ -1,6 +1,7 @@
 //! Requests to the API: paths and JSON in, JSON or a `Status` as an error out. Knows no kind.
 
 pub(crate) mod kubeconfig;
+mod proxies;
 mod watch;
 
 use std::time::Duration;
@@ -150,11 +151,14 @@ impl Api {
         let place = self.server.trim_start_matches("https://").trim_start_matches("http://");
         // Where there are several servers, each has its own reason.
         let refused = why.contains("onnection refused") && !why.contains("no server can be reached");
-        CliError::Unreachable(match refused {
-            true => format!(
+        // An answer that is no HTTP is the other side's attempt to speak TLS.
+        let wants_tls = self.server.starts_with("http://") && why.contains("invalid HTTP version");
+        CliError::Unreachable(match (refused, wants_tls) {
+            (true, _) => format!(
                 "The connection to the server {place} was refused - did you specify the right host or port?"
             ),
-            false => format!("Unable to connect to the server: {why}"),
+            (_, true) => format!("Unable to connect to the server: {place} speaks HTTPS: https://{place}"),
+            _ => format!("Unable to connect to the server: {why}"),
         })
     }
 }
@@ -233,5 +237,8 @@ pub(crate) fn causes(error: &dyn std::error::Error) -> String {
         }
         cause = error.source();
     }
-    text
+    BETWEEN.iter().fold(text, |text, words| text.replace(words, ""))
 }
+
+/// Words of the layers between, which tell a person nothing.
+const BETWEEN: [&str; 3] = ["ServiceError: ", "client error (Connect): ", "client error (SendRequest): "];

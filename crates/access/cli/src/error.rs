@@ -56,6 +56,11 @@ impl Refusal {
     pub(crate) fn is(&self, reason: &str) -> bool {
         self.reason == reason
     }
+
+    pub(crate) fn has_cause(&self, reason: &str) -> bool {
+        let causes = self.status["details"]["causes"].as_array().into_iter().flatten();
+        causes.into_iter().any(|cause| cause["reason"] == reason)
+    }
 }
 
 impl CliError {
@@ -102,7 +107,11 @@ impl CliError {
     /// As a warning, where work goes on.
     pub(crate) fn say(&self, screen: Screen) {
         match self {
-            Self::Several(all) => all.iter().for_each(|error| error.say(screen)),
+            Self::Several(all) => all.iter().for_each(|error| match (all.len(), error) {
+                // Of several each is told in its own words, as kubectl does.
+                (2.., Self::Unmet(_) | Self::Timeout(_)) => screen.warn(&error.to_string()),
+                _ => error.say(screen),
+            }),
             Self::Exit(_) => {}
             one => {
                 screen.warn(&one.told());
@@ -133,6 +142,11 @@ impl CliError {
             Self::NoMatch { .. } => {
                 Some("ensure CRDs are installed first; `api-resources` shows the kinds there are.".to_owned())
             }
+            Self::Unreachable(message) if message.contains("certificate") => Some(
+                "Whoever answers is not whom this kubeconfig trusts: is it of another cluster, or was the server's data made anew? \
+                 `config view` shows which one is asked; --kubeconfig and --context choose another."
+                    .to_owned(),
+            ),
             Self::Unreachable(_) => Some(
                 "Does the server run (`kedge server`)? `config view` shows which one is asked; --kubeconfig, --context \
                  and --server choose another."

@@ -128,6 +128,20 @@ impl<'s> Session<'s> {
 
     /// An object that has to be there.
     pub(crate) async fn read(&self, path: &str) -> Result<Value, CliError> {
-        self.api().await?.get(path).await
+        match self.api().await?.get(path).await {
+            Err(error) if error.is_not_found() => Err(self.nowhere(path, error).await),
+            done => done,
+        }
+    }
+
+    /// Why something is not there: a namespace that does not exist has nothing, and is more likely what was typed wrongly.
+    pub(crate) async fn nowhere(&self, path: &str, error: CliError) -> CliError {
+        let namespace = path.split("/namespaces/").nth(1).and_then(|rest| rest.split('/').next());
+        let Some(namespace) = namespace.filter(|namespace| *namespace != "default") else { return error };
+        let Ok(api) = self.api().await else { return error };
+        match api.get(&format!("/api/v1/namespaces/{namespace}")).await {
+            Err(missing) if missing.is_not_found() => missing,
+            _ => error,
+        }
     }
 }

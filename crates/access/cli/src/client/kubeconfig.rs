@@ -8,6 +8,7 @@ use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use super::causes;
+use super::proxies::is_exempt;
 use crate::Setting;
 use crate::args::Typed;
 use crate::error::CliError;
@@ -58,7 +59,14 @@ pub(crate) fn namespace(typed: &Typed, setting: &Setting) -> Result<Option<Strin
 pub(crate) async fn config(typed: &Typed, setting: &Setting) -> Result<(Config, Vec<Place>), CliError> {
     let mut places = Vec::new();
     let mut config = match merged(typed, setting)? {
+        Some(kubeconfig) if kubeconfig.current_context.is_none() && typed.global("context").is_none() => {
+            match typed.global("server") {
+                Some(server) => Config::new(uri(server)?),
+                None => return Err(unchosen(&kubeconfig)),
+            }
+        }
         Some(kubeconfig) => {
+            known(&kubeconfig, typed)?;
             let options = KubeConfigOptions {
                 context: typed.global("context").map(str::to_owned),
                 cluster: typed.global("cluster").map(str::to_owned),
@@ -76,7 +84,53 @@ pub(crate) async fn config(typed: &Typed, setting: &Setting) -> Result<(Config, 
         },
     };
     overrule(&mut config, typed)?;
+    go_direct(&mut config);
     Ok((config, places))
+}
+
+/// A kubeconfig that names a proxy means it; the environment's is not for this machine, nor for whom it exempts.
+fn go_direct(config: &mut Config) {
+    let told = |names: [&str; 2]| names.into_iter().find_map(|name| std::env::var(name).ok());
+    let environments =
+        told(["HTTPS_PROXY", "https_proxy"]).and_then(|address| address.parse::<http::Uri>().ok());
+    let host = config.cluster_url.host().unwrap_or_default();
+    let exempt = is_exempt(host, &told(["NO_PROXY", "no_proxy"]).unwrap_or_default());
+    if exempt && config.proxy_url == environments {
+        config.proxy_url = None;
+    }
+}
+
+/// What is named has to be there; kube would go on as nobody.
+fn known(config: &Kubeconfig, typed: &Typed) -> Result<(), CliError> {
+    let context = typed.global("context").or(config.current_context.as_deref());
+    let missing = |what: &str, list: &str, name: &str| CliError::Kubeconfig {
+        message: format!("{what} {name:?} does not exist\n`config get-{list}` shows those there are"),
+    };
+    match (context, typed.global("cluster"), typed.global("user")) {
+        (Some(name), ..) if !config.contexts.iter().any(|known| known.name == name) => {
+            Err(missing("context", "contexts", name))
+        }
+        (_, Some(name), _) if !config.clusters.iter().any(|known| known.name == name) => {
+            Err(missing("cluster", "clusters", name))
+        }
+        (.., Some(name)) if !config.auth_infos.iter().any(|known| known.name == name) => {
+            Err(missing("auth info", "users", name))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn unchosen(config: &Kubeconfig) -> CliError {
+    let names: Vec<&str> = config.contexts.iter().map(|context| &*context.name).collect();
+    let message = match &names[..] {
+        [] => "the kubeconfig has no context: `kedge server` writes one into its data folder; name it with --kubeconfig or KUBECONFIG"
+            .to_owned(),
+        names => format!(
+            "the kubeconfig says of none of its contexts that it is the current one: choose with `config use-context` or --context: {}",
+            names.join(", ")
+        ),
+    };
+    CliError::Kubeconfig { message }
 }
 
 fn overrule(config: &mut Config, typed: &Typed) -> Result<(), CliError> {

@@ -51,7 +51,7 @@ pub(super) fn several(queries: &[Query<'_>]) -> bool {
 pub(super) async fn asked<'m>(session: &'m Session<'_>, typed: &Typed) -> Result<Vec<Query<'m>>, CliError> {
     let mapping = session.mapping().await?;
     let mut queries = Vec::new();
-    if typed.given("filename") {
+    if input::named(typed) {
         for manifest in input::manifests(typed)? {
             let (resource, namespace, name) = select::placed(session, &manifest).await?;
             queries.push(Query { resource, namespace: Some(namespace), name: Some(name) });
@@ -134,7 +134,10 @@ async fn pieces(
     let limit = if query.name.is_some() || limit <= 0 { String::new() } else { limit.to_string() };
     let mut next = String::new();
     loop {
-        let piece = api.get_as(&with(path, [("limit", &*limit), ("continue", &*next)]), accept).await?;
+        let piece = match api.get_as(&with(path, [("limit", &*limit), ("continue", &*next)]), accept).await {
+            Err(error) if error.is_not_found() => return Err(session.nowhere(path, error).await),
+            piece => piece?,
+        };
         next = piece["metadata"]["continue"].as_str().unwrap_or_default().to_owned();
         take(piece);
         if next.is_empty() {

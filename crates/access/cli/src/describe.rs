@@ -61,6 +61,13 @@ pub(crate) fn describe(object: &Value, related: &Related, events: Option<&[Value
     page.finish()
 }
 
+/// A controller's template alone, its columns apart by tabs, as those who show revisions print it.
+pub(crate) fn template(template: &Value, now: &Now) -> String {
+    let mut page = Page::default();
+    pod::template(&mut page, template, now);
+    page.apart()
+}
+
 /// The objects and the time that a page is made of.
 struct Given<'g> {
     object: &'g Value,

@@ -48,6 +48,11 @@ pub(crate) fn page(program: &str, command: &Command, path: &[&str]) -> String {
     page
 }
 
+/// Options that every command has.
+pub(crate) fn options() -> String {
+    format!("The following options can be passed to any command:\n\n{}", flags(GLOBAL.iter()))
+}
+
 fn usage(command: &Command) -> String {
     match command.run {
         Some(_) => format!("{} [options]", command.usage).trim_start().to_owned(),

@@ -1,4 +1,7 @@
-//! Manifests from files, folders and standard input: YAML or JSON, many documents, lists taken apart. Knows no kind.
+//! Manifests from files, folders, addresses and standard input: YAML or JSON, many documents, lists taken apart. Knows no kind.
+
+mod address;
+mod kustomize;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -9,7 +12,12 @@ use serde_json::Value;
 use crate::args::Typed;
 use crate::error::CliError;
 
-/// What `-f` names, in order. Nothing was named: nothing.
+/// Manifests are meant, not objects by their names.
+pub(crate) fn named(typed: &Typed) -> bool {
+    typed.given("filename") || typed.given("kustomize")
+}
+
+/// What `-f` or `-k` names, in order. Nothing was named: nothing.
 pub(crate) fn manifests(typed: &Typed) -> Result<Vec<Value>, CliError> {
     Ok(sourced(typed)?.into_iter().map(|(_, manifest)| manifest).collect())
 }
@@ -17,16 +25,25 @@ pub(crate) fn manifests(typed: &Typed) -> Result<Vec<Value>, CliError> {
 /// The same, each with the name of what it came from.
 pub(crate) fn sourced(typed: &Typed) -> Result<Vec<(String, Value)>, CliError> {
     let mut all = Vec::new();
+    let mut found = Vec::new();
     for name in typed.list("filename") {
-        for (what, text) in texts(&name, typed.is("recursive"))? {
-            let mut found = Vec::new();
-            for document in documents(&text) {
-                flatten(read(document, &what)?, &what, &mut found)?;
-            }
-            all.extend(found.into_iter().map(|manifest| (what.clone(), manifest)));
-        }
+        found.extend(texts(&name, typed.is("recursive"))?);
     }
-    if typed.given("filename") && all.is_empty() {
+    match typed.text("kustomize") {
+        Some(_) if typed.given("filename") => {
+            return Err(CliError::usage("only one of -f or -k can be specified"));
+        }
+        Some(folder) => found.push((folder.to_owned(), kustomize::build(folder)?)),
+        None => {}
+    }
+    for (what, text) in found {
+        let mut objects = Vec::new();
+        for document in documents(&text) {
+            flatten(read(document, &what)?, &what, &mut objects)?;
+        }
+        all.extend(objects.into_iter().map(|manifest| (what.clone(), manifest)));
+    }
+    if named(typed) && all.is_empty() {
         return Err(CliError::usage("no objects passed to it: the manifests are empty"));
     }
     Ok(all)
@@ -64,9 +81,7 @@ fn texts(name: &str, recursive: bool) -> Result<Vec<(String, String)>, CliError>
         return Ok(vec![("STDIN".to_owned(), standard_input()?)]);
     }
     if name.starts_with("http://") || name.starts_with("https://") {
-        return Err(CliError::usage(format!(
-            "{name} is an address: fetch it and pass it on, as in `curl … | … -f -`"
-        )));
+        return Ok(vec![(name.to_owned(), address::fetch(name)?)]);
     }
     let path = PathBuf::from(name);
     let mut files = Vec::new();

@@ -78,12 +78,30 @@ pub(crate) async fn found<'m>(
     typed: &Typed,
     words: &[String],
 ) -> Result<Vec<Found<'m>>, CliError> {
+    meant(session, typed, words, false).await
+}
+
+/// The same for verbs that take a kind alone for all of that kind.
+pub(crate) async fn found_or_all<'m>(
+    session: &'m Session<'_>,
+    typed: &Typed,
+    words: &[String],
+) -> Result<Vec<Found<'m>>, CliError> {
+    meant(session, typed, words, true).await
+}
+
+async fn meant<'m>(
+    session: &'m Session<'_>,
+    typed: &Typed,
+    words: &[String],
+    all: bool,
+) -> Result<Vec<Found<'m>>, CliError> {
     if typed.is("local") {
         return local(session, typed, words);
     }
     let mapping = session.mapping().await?;
     let mut found = Vec::new();
-    if typed.given("filename") {
+    if input::named(typed) {
         if !words.is_empty() {
             return Err(CliError::usage(
                 "when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well",
@@ -99,7 +117,7 @@ pub(crate) async fn found<'m>(
     let namespace = session.namespace()?;
     let selected = typed.given("selector") || typed.given("field-selector") || typed.is("all");
     for asked in asked(mapping, words)? {
-        if asked.names.is_empty() && !selected {
+        if asked.names.is_empty() && !selected && !all {
             return Err(CliError::usage("resource(s) were provided, but no name was specified"));
         }
         if !asked.names.is_empty() && selected {
@@ -117,7 +135,7 @@ pub(crate) async fn found<'m>(
 
 /// What manifests say, as if it were there.
 fn local<'m>(session: &'m Session<'_>, typed: &Typed, words: &[String]) -> Result<Vec<Found<'m>>, CliError> {
-    if !words.is_empty() || !typed.given("filename") {
+    if !words.is_empty() || !input::named(typed) {
         return Err(CliError::usage(
             "--local asks no server: name the manifests to work on with -f, and no objects of the server",
         ));

@@ -22,6 +22,7 @@ mod get;
 mod label;
 mod logs;
 mod nodes;
+mod options;
 mod patch;
 mod pods;
 mod port_forward;
@@ -75,6 +76,7 @@ pub(crate) static ROOT: Command = Command {
         &completion::COMMAND,
         &completion::ASK,
         &version::COMMAND,
+        &options::COMMAND,
         &describe::COMMAND,
         &events::COMMAND,
         &logs::COMMAND,

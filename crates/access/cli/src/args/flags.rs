@@ -42,8 +42,18 @@ pub(crate) const OUTPUT: &[Flag] = &[
 
 /// Manifests.
 pub(crate) const FILES: &[Flag] = &[
-    value("filename", "FILE", "A file or folder of manifests, or - for standard input; can be repeated")
-        .or('f'),
+    value(
+        "filename",
+        "FILE",
+        "A file, folder or address of manifests, or - for standard input; can be repeated",
+    )
+    .or('f'),
+    value(
+        "kustomize",
+        "DIR",
+        "A folder that kustomize puts together; kustomize or kubectl has to be on the path",
+    )
+    .or('k'),
     switch("recursive", "Folders within folders too").or('R'),
 ];
 

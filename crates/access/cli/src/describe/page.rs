@@ -69,6 +69,13 @@ impl Page {
         lay_out(&self.text)
     }
 
+    /// The lines with their tabs.
+    pub(super) fn apart(self) -> String {
+        // A value under another has no cell before it.
+        let text = self.text.replace("\n  \t", "\n\t");
+        text.split_inclusive('\n').map(harmless).collect()
+    }
+
     fn put(&mut self, text: impl Display) {
         // A String takes everything that is written to it.
         let _written = write!(self.text, "{text}");

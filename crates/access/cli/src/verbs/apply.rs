@@ -75,7 +75,7 @@ static SET: Command = Command {
 };
 
 async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
-    if !typed.given("filename") {
+    if !input::named(typed) {
         return Err(CliError::usage("must specify one of -f and -k"));
     }
     if typed.is("force-conflicts") && !typed.is("server-side") {

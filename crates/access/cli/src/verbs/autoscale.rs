@@ -30,8 +30,12 @@ pub(crate) static COMMAND: Command = Command {
 };
 
 async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
-    let most = typed.number("max")?.filter(|most| *most >= 1);
-    let most = most.ok_or_else(|| CliError::usage("--max=MAXPODS is required and must be at least 1"))?;
+    let most = typed.number("max")?.unwrap_or(-1);
+    if most < 1 {
+        return Err(CliError::usage(format!(
+            "--max=MAXPODS is required and must be at least 1, max: {most}"
+        )));
+    }
     let least = typed.number("min")?.filter(|least| *least >= 1);
     if least.is_some_and(|least| least > most) {
         return Err(CliError::usage(format!(

@@ -39,7 +39,7 @@ static DENY: Command = Command {
 async fn decide(session: &Session<'_>, typed: &Typed, decision: &str) -> Result<(), CliError> {
     let mut words = vec!["certificatesigningrequests".to_owned()];
     words.extend(typed.words.iter().map(|word| word.rsplit('/').next().unwrap_or_default().to_owned()));
-    let words = if typed.given("filename") { Vec::new() } else { words };
+    let words = if crate::input::named(typed) { Vec::new() } else { words };
     let output = Output::of(typed)?;
     let (done, reason) = match decision {
         "Approved" => ("approved", "KubectlApprove"),

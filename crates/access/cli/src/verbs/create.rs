@@ -58,7 +58,7 @@ pub(crate) static COMMAND: Command = Command {
 };
 
 async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
-    if !typed.given("filename") {
+    if !input::named(typed) {
         return Err(CliError::Usage {
             message: match typed.words.first() {
                 Some(word) => format!("unknown command {word:?}: neither a generator nor -f FILE"),
@@ -100,7 +100,7 @@ pub(crate) async fn one(
     done: &str,
 ) -> Result<Value, CliError> {
     let (resource, namespace, _) = select::placed(session, &object).await?;
-    if resource.namespaced && (typed.given("filename") || typed.given("namespace")) {
+    if resource.namespaced && (input::named(typed) || typed.given("namespace")) {
         object["metadata"]["namespace"] = namespace.clone().into();
     }
     if typed.is("save-config") {
@@ -136,7 +136,7 @@ fn name(typed: &Typed) -> Result<&str, CliError> {
         [name, ..] => Ok(name),
         [] => Err(CliError::Usage {
             message: "exactly one NAME is required, got 0".to_owned(),
-            help: Some(format!("{} --help", typed.path.join(" "))),
+            help: Some(format!("kedge {} --help", typed.path.join(" "))),
         }),
     }
 }

@@ -92,7 +92,7 @@ async fn meant<'m>(
     typed: &Typed,
     errors: &mut Vec<CliError>,
 ) -> Result<Vec<Found<'m>>, CliError> {
-    if typed.given("filename") {
+    if crate::input::named(typed) {
         return select::found(session, typed, &typed.words).await;
     }
     let mapping = session.mapping().await?;

@@ -13,7 +13,7 @@ use crate::print::{shown, yaml};
 use crate::select;
 use crate::session::Session;
 use crate::verbs::apply::merged;
-use crate::verbs::create::remember;
+use crate::verbs::create::LAST_APPLIED;
 
 const FLAGS: &[Flag] = &[
     switch("server-side", "As apply --server-side would"),
@@ -47,7 +47,7 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
 }
 
 async fn compare(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
-    if !typed.given("filename") {
+    if !input::named(typed) {
         return Err(CliError::usage("must specify one of -f and -k"));
     }
     let wrong = |source| CliError::Io { what: "make a folder to compare in".to_owned(), source };
@@ -97,10 +97,11 @@ async fn compared(
         parameters.push(("force", typed.is("force-conflicts").to_string()));
         api.patch(&with_all(&path, &parameters), APPLY, &manifest).await?
     } else if live.is_null() {
-        remember(&mut manifest);
         api.post(&with_all(&resource.collection(Some(&namespace)), &parameters), &manifest).await?
     } else {
-        remember(&mut manifest);
+        // The note of what was applied is no difference that anybody asks for: it stays as it is, among annotations that are as last.
+        let annotations = crate::change::object_at(&mut manifest["metadata"], "annotations");
+        let _former = annotations.as_object_mut().and_then(|annotations| annotations.remove(LAST_APPLIED));
         match difference(&live, &merged(resource, &manifest, &live)) {
             None => live.clone(),
             Some(mut patch) => {
@@ -135,7 +136,7 @@ fn masked(mut live: Value, mut after: Value) -> (Value, Value) {
         // What was applied last has the values in it as well.
         for object in [&mut live, &mut after] {
             if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
-                annotations.remove(crate::verbs::create::LAST_APPLIED);
+                annotations.remove(LAST_APPLIED);
             }
         }
     }

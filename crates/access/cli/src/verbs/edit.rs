@@ -35,13 +35,24 @@ pub(crate) static COMMAND: Command = Command {
 };
 
 async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
-    for found in select::found(session, typed, &typed.words).await? {
-        one(session, typed, &found).await?;
+    let found = select::found(session, typed, &typed.words).await?;
+    if found.is_empty() {
+        return Err(CliError::unmet("edit cancelled, no objects found"));
+    }
+    for one in &found {
+        if !edited(session, typed, one).await? {
+            // Of one it is an end, of several the next one's turn.
+            match found.len() {
+                1 => session.screen.warn("Edit cancelled, no changes made."),
+                _ => session.screen.line(&format!("{} skipped", one.told()))?,
+            }
+        }
     }
     Ok(())
 }
 
-async fn one(session: &Session<'_>, typed: &Typed, found: &Found<'_>) -> Result<(), CliError> {
+/// Whether something of it was changed.
+async fn edited(session: &Session<'_>, typed: &Typed, found: &Found<'_>) -> Result<bool, CliError> {
     let path = match typed.text("subresource") {
         Some(part) => format!("{}/{part}", found.path()),
         None => found.path(),
@@ -53,11 +64,10 @@ async fn one(session: &Session<'_>, typed: &Typed, found: &Found<'_>) -> Result<
         let bare: String =
             edited.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect();
         if bare.trim().is_empty() || edited == text {
-            session.screen.warn("Edit cancelled, no changes made.");
-            return Ok(());
+            return Ok(false);
         }
         let wrong = match send(session, typed, found, &path, &before, &bare).await {
-            Ok(()) => return Ok(()),
+            Ok(sent) => return Ok(sent),
             Err(error) => error,
         };
         // Without a person nobody would mend it.
@@ -78,19 +88,17 @@ async fn send(
     path: &str,
     before: &Value,
     text: &str,
-) -> Result<(), CliError> {
+) -> Result<bool, CliError> {
     let after = input::read(text, "the edited object")?;
-    let Some(mut patch) = difference(before, &after) else {
-        session.screen.warn("Edit cancelled, no changes made.");
-        return Ok(());
-    };
+    let Some(mut patch) = difference(before, &after) else { return Ok(false) };
     if patch["metadata"]["name"].is_string() || patch["kind"].is_string() {
         return Err(CliError::unmet("the kind and the name of an object cannot be changed"));
     }
     patch["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"].clone();
     let sent = with_all(path, &session.writing("kubectl-edit")?);
     let object = session.api().await?.patch(&sent, MERGE, &patch).await?;
-    Output::of(typed)?.done(session, found.resource, &object, "edited")
+    Output::of(typed)?.done(session, found.resource, &object, "edited")?;
+    Ok(true)
 }
 
 /// What the user makes of a text.

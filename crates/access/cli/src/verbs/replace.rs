@@ -35,7 +35,7 @@ pub(crate) static COMMAND: Command = Command {
 };
 
 async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
-    if !typed.given("filename") {
+    if !input::named(typed) {
         return Err(CliError::usage("must specify --filename to replace"));
     }
     if let (Some(path), [file]) = (typed.text("raw"), typed.all("filename")) {

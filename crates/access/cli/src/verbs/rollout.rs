@@ -97,7 +97,7 @@ static RESTART: Command = Command {
 async fn paused(session: &Session<'_>, typed: &Typed, pause: bool) -> Result<(), CliError> {
     let output = Output::of(typed)?;
     let (done, already) = if pause { ("paused", "is already paused") } else { ("resumed", "is not paused") };
-    for found in select::found(session, typed, &typed.words).await? {
+    for found in select::found_or_all(session, typed, &typed.words).await? {
         if found.resource.kind != "Deployment" {
             return Err(CliError::unmet(format!("{} pausing is not supported", found.told())));
         }
@@ -120,7 +120,7 @@ async fn paused(session: &Session<'_>, typed: &Typed, pause: bool) -> Result<(),
 async fn restart(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let output = Output::of(typed)?;
     let now = kedge_kinds::time::seconds(session.clock.now());
-    let found = select::found(session, typed, &typed.words).await?;
+    let found = select::found_or_all(session, typed, &typed.words).await?;
     if found.is_empty() {
         session.screen.warn("No resources found");
     }

@@ -162,7 +162,7 @@ async fn meant<'m>(
     let mut meant = Vec::new();
     let namespace = session.namespace()?;
     let selected = typed.given("selector") || typed.given("field-selector") || typed.is("all");
-    if typed.given("filename") {
+    if input::named(typed) {
         for manifest in input::manifests(typed)? {
             let (resource, namespace, name) = select::placed(session, &manifest).await?;
             meant.push(Meant { resource, namespace, name, uid: Value::Null });

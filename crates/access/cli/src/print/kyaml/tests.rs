@@ -17,11 +17,12 @@ fn everything_is_in_braces_and_nothing_can_be_misread() {
         (json!([{"a": [{"c": 1}]}, {"a": 2}]), "[{\n  a: [{\n    c: 1,\n  }],\n}, {\n  a: 2,\n}]"),
         (json!({"l": [1, {"d": "e"}]}), "{\n  l: [\n    1,\n    {\n      d: \"e\",\n    },\n  ],\n}"),
         (json!([[1], []]), "[[\n  1,\n], []]"),
-        (json!({"t": "one\ntwo\n"}), "{\n  t: \"\\\n     one\\n\\\n     two\\n\\\n    \",\n}"),
-        (json!({"t": "  one\n\nx"}), "{\n  t: \"\\\n    \\  one\\n\\\n     \\n\\\n     x\\\n    \",\n}"),
+        (json!({"t": 1, "F": 2}), "{\n  \"F\": 2,\n  \"t\": 1,\n}"),
+        (json!({"x": "one\ntwo\n"}), "{\n  x: \"\\\n     one\\n\\\n     two\\n\\\n    \",\n}"),
+        (json!({"x": "  one\n\nx"}), "{\n  x: \"\\\n    \\  one\\n\\\n     \\n\\\n     x\\\n    \",\n}"),
         (
-            json!({"t": "a\n\tb\n\u{a0}c"}),
-            "{\n  t: \"\\\n     a\\n\\\n     \\tb\\n\\\n     \\_c\\\n    \",\n}",
+            json!({"x": "a\n\tb\n\u{a0}c"}),
+            "{\n  x: \"\\\n     a\\n\\\n     \\tb\\n\\\n     \\_c\\\n    \",\n}",
         ),
         (json!({"a\nb": "\n"}), "{\n  \"a\\nb\": \"\\\n     \\n\\\n    \",\n}"),
         (

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::args::Typed;
 use crate::change::change;
 use crate::client::{MERGE, STRATEGIC, with_all};
+use crate::describe::shown::{Now, local_zone};
 use crate::error::CliError;
 use crate::print::Output;
 use crate::select::{self, Found};
@@ -69,7 +70,7 @@ async fn revisions(session: &Session<'_>, found: &Found<'_>) -> Result<Vec<Revis
 pub(super) async fn show(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let wanted = typed.number("revision")?.unwrap_or_default();
     let output = Output::of(typed)?;
-    for found in select::found(session, typed, &typed.words).await? {
+    for found in select::found_or_all(session, typed, &typed.words).await? {
         let all = revisions(session, &found).await?;
         let one = all.iter().find(|revision| revision.number == wanted);
         if wanted > 0 && one.is_none() {
@@ -84,9 +85,12 @@ pub(super) async fn show(session: &Session<'_>, typed: &Typed) -> Result<(), Cli
         match one {
             Some(revision) => {
                 session.screen.line(&format!("{told} with revision #{wanted}"))?;
-                let template = crate::print::yaml::text(revision.template());
-                let indented: String = template.lines().map(|line| format!("  {line}\n")).collect();
-                session.screen.say(&format!("Pod Template:\n{indented}\n"))?;
+                let mut template = revision.template().clone();
+                if let Some(cause) = revision.object["metadata"]["annotations"].get(CAUSE) {
+                    template["metadata"]["annotations"][CAUSE] = cause.clone();
+                }
+                let now = Now { at: session.clock.now(), zone: local_zone() };
+                session.screen.line(&crate::describe::template(&template, &now))?;
             }
             None => {
                 let row = |number: &str, cause: &str| format!("{number:<10}{cause}\n");
@@ -104,7 +108,7 @@ pub(super) async fn show(session: &Session<'_>, typed: &Typed) -> Result<(), Cli
 pub(super) async fn undo(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let wanted = typed.number("to-revision")?.unwrap_or_default();
     let output = Output::of(typed)?;
-    for found in select::found(session, typed, &typed.words).await? {
+    for found in select::found_or_all(session, typed, &typed.words).await? {
         if found.object["spec"]["paused"] == json!(true) {
             return Err(CliError::unmet(format!(
                 "cannot rollback a paused deployment; resume it first with '{} rollout resume deployment/{}' and try again",
@@ -119,7 +123,7 @@ pub(super) async fn undo(session: &Session<'_>, typed: &Typed) -> Result<(), Cli
         let target = target.ok_or_else(|| match wanted {
             0 => CliError::unmet(format!(
                 "no rollout history found for {} {:?}",
-                found.resource.told(),
+                found.resource.kind.to_lowercase(),
                 found.name
             )),
             wanted => CliError::unmet(format!("unable to find specified revision {wanted} in history")),

@@ -17,7 +17,7 @@ enum State {
 
 pub(super) async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let most = typed.duration("timeout")?.filter(|most| !most.is_zero());
-    for found in select::found(session, typed, &typed.words).await? {
+    for found in select::found_or_all(session, typed, &typed.words).await? {
         let done = follow(session, typed, &found);
         match most {
             None => done.await?,

@@ -20,6 +20,8 @@ mod custom;
 #[cfg(test)]
 mod describe;
 #[cfg(test)]
+mod drain;
+#[cfg(test)]
 mod explain;
 #[cfg(test)]
 mod forms;
@@ -31,3 +33,9 @@ mod look;
 mod node;
 #[cfg(test)]
 mod own;
+#[cfg(test)]
+mod played;
+#[cfg(test)]
+mod shells;
+#[cfg(test)]
+mod verbs;

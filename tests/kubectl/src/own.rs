@@ -188,6 +188,18 @@ pub(crate) fn settled(json: &str) -> Value {
     value
 }
 
+/// The objects that both print for a line, without what is another's each time.
+pub(crate) fn made(cluster: &Cluster, line: &str) -> (Value, Value) {
+    let (ours, stock) = both(cluster, line);
+    assert!(
+        ours.code == Some(0) && stock.code == Some(0),
+        "{line}\nours: {}\nstock: {}",
+        ours.err,
+        stock.err
+    );
+    (settled(&ours.out), settled(&stock.out))
+}
+
 #[test]
 fn generators_make_what_kubectls_make() {
     let cluster = Cluster::start();
@@ -236,14 +248,7 @@ fn generators_make_what_kubectls_make() {
         "patch deployment web --type=json -p '[{\"op\":\"replace\",\"path\":\"/spec/replicas\",\"value\":4}]'",
         "patch cm settings --type=merge -p '{\"data\":{\"colour\":null}}'",
     ] {
-        let (ours, stock) = both(&cluster, &format!("{line} --dry-run=server -o json"));
-        assert!(
-            ours.code == Some(0) && stock.code == Some(0),
-            "{line}\nours: {}\nstock: {}",
-            ours.err,
-            stock.err
-        );
-        let (mut ours, mut stock) = (settled(&ours.out), settled(&stock.out));
+        let (mut ours, mut stock) = made(&cluster, &format!("{line} --dry-run=server -o json"));
         // A container named after an image with dots gets letters drawn by lot behind its name.
         if line.contains("a.b") {
             for made in [&mut ours, &mut stock] {
@@ -252,6 +257,38 @@ fn generators_make_what_kubectls_make() {
         }
         assert_eq!(ours, stock, "{line}");
     }
+}
+
+/// Namespaces in which the same story is told, to us and to stock kubectl.
+pub(crate) fn two_namespaces(cluster: &Cluster) {
+    for namespace in ["ours", "stock"] {
+        cluster.kubectl(["create", "namespace", namespace]);
+        crate::cluster::eventually("the account is there", || {
+            let found = cluster.kubectl(["get", "sa", "-n", namespace, "-o", "name", "--ignore-not-found"]);
+            if found.contains("default") { Ok(()) } else { Err(found) }
+        });
+    }
+}
+
+/// Both say the same to a line, each in the namespace of its own; `WHO` in it is whose it is. Of complaints the first line counts: ours
+/// may say what to do next in further ones.
+#[track_caller]
+pub(crate) fn same_words(cluster: &Cluster, line: &str) {
+    let told = |who: &str, own: bool| {
+        let mut words = words(&line.replace("WHO", who));
+        words.push(format!("--namespace={who}"));
+        let arguments = words.iter().map(String::as_str);
+        let answer = answer(if own { cluster.own_command(arguments) } else { cluster.command(arguments) });
+        let neutral = |text: &str| {
+            text.replace(&format!("\"{who}\""), "\"N\"")
+                .replace(&format!("in {who} "), "in N ")
+                .replace(&format!("{who}-"), "N-")
+        };
+        let first = answer.err.lines().next().unwrap_or_default().to_owned();
+        (answer.code, neutral(&answer.out), neutral(&first))
+    };
+    let (ours, stock) = (told("ours", true), told("stock", false));
+    assert_eq!(ours, stock, "{line}");
 }
 
 /// The same story told to both, each in a namespace of its own.
@@ -265,13 +302,7 @@ fn writing_says_and_does_what_kubectl_does() {
             .replace("colour: blue, ", "")
             .replace("example/web:1", "example/web:2"),
     );
-    for namespace in ["ours", "stock"] {
-        cluster.kubectl(["create", "namespace", namespace]);
-        crate::cluster::eventually("the account is there", || {
-            let found = cluster.kubectl(["get", "sa", "-n", namespace, "-o", "name", "--ignore-not-found"]);
-            if found.contains("default") { Ok(()) } else { Err(found) }
-        });
-    }
+    two_namespaces(&cluster);
     for line in [
         &format!("apply -f {first} --dry-run=client"),
         &format!("apply -f {first}"),
@@ -312,21 +343,7 @@ fn writing_says_and_does_what_kubectl_does() {
         &format!("delete -f {second} --ignore-not-found"),
         "get cm,deploy,svc -o name",
     ] {
-        let told = |namespace: &str, own: bool| {
-            let mut words = words(line);
-            words.push(format!("--namespace={namespace}"));
-            let arguments = words.iter().map(String::as_str);
-            let answer =
-                answer(if own { cluster.own_command(arguments) } else { cluster.command(arguments) });
-            let neutral = |text: &str| {
-                text.replace(&format!("\"{namespace}\""), "\"N\"")
-                    .replace(&format!("in {namespace} "), "in N ")
-            };
-            let first = answer.err.lines().next().unwrap_or_default().to_owned();
-            (answer.code, neutral(&answer.out), neutral(&first))
-        };
-        let (ours, stock) = (told("ours", true), told("stock", false));
-        assert_eq!(ours, stock, "{line}");
+        same_words(&cluster, line);
         let state = |namespace: &str| {
             let json = cluster.kubectl(["get", "cm,svc,deploy", "-n", namespace, "-o", "json"]);
             let mut state = settled(&json);
@@ -374,12 +391,21 @@ fn verbs_need_no_kubectl_and_mistakes_get_a_hint() {
     assert_has(&run(&["get", "ns", "default", "-o", "name"]).out, &["namespace/default"]);
     assert_has(&run(&["-n", "default", "get", "svc", "-o", "name"]).out, &["service/kubernetes"]);
     assert_has(&run(&["version"]).out, &["kedge "]);
+    // A proxy of the environment is for others than this machine.
+    let mut behind = std::process::Command::new(crate::cluster::binary());
+    behind.env("KUBECONFIG", cluster.kubeconfig()).env("HTTPS_PROXY", "http://127.0.0.1:1");
+    behind.args(["get", "ns", "default", "-o", "name"]);
+    assert_has(&answer(behind).out, &["namespace/default"]);
     for (line, said) in [
         ("get deploymnts", "Did you mean \"deployments\"?"),
         ("get pods --wach", "did you mean --watch?"),
         ("kubectl gte pods", "Did you mean this?"),
         ("get ns --server=127.0.0.1:1", "Does the server run"),
         ("get ns --kubeconfig=nowhere", "nowhere"),
+        ("get ns --context=nowhere", "context \"nowhere\" does not exist"),
+        ("get ns --user=nobody", "auth info \"nobody\" does not exist"),
+        ("get ns --tls-server-name=nobody", "not whom this kubeconfig trusts"),
+        ("get pod x -n nowhere", "namespaces \"nowhere\" not found"),
         ("get pods -o jsn", "allowed formats are: custom-columns"),
         ("get pods -o go-template={{.a", "error parsing template {{.a, unclosed action"),
         ("get pods/a/b", "may not have more than one slash"),
@@ -406,6 +432,8 @@ fn verbs_need_no_kubectl_and_mistakes_get_a_hint() {
         assert_eq!(refused.code, Some(1), "{line}");
         assert_has(&refused.err, &[said]);
     }
+    // Who mistypes a verb is told of it, although it is none of the binary's own commands.
+    assert_has(&run(&["dscribe", "pods"]).err, &["'describe'"]);
     for shell in ["bash", "zsh", "fish"] {
         assert_has(&run(&["completion", shell]).out, &["__complete"]);
     }

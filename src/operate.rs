@@ -114,8 +114,7 @@ pub(crate) fn uninstall(data: &Path) -> Result<(), Box<dyn Error>> {
     // The runtime disconnects pods by our program, so that goes last.
     ending(&data, || runtime()?.block_on(agent::uninstall(&data)).map_err(Into::into))?;
     for removed in install::uninstall(&machine, &data)? {
-        say(&format!("removed {}
-", removed.display()))?;
+        say(&format!("removed {}\n", removed.display()))?;
     }
     say("nothing of it is left on this machine\n")
 }

@@ -80,6 +80,13 @@ async fn what_runs_runs_on() {
     assert_eq!(after.processes, before.processes, "processes were started anew");
     assert_eq!(load::restarts(&machine).await, 0, "something was restarted");
 
+    machine
+        .eventually("there is one containerd", async || {
+            let all = kedge_shipped::processes_of(&machine.data().join("containerd/config.toml"));
+            if all.len() == 1 { Ok(()) } else { Err(format!("{all:?}")) }
+        })
+        .await;
+
     load::remove_steady(&machine).await;
     machine
         .eventually("nothing is left", async || {

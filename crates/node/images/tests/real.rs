@@ -217,3 +217,24 @@ async fn what_happens_to_containers_is_told() {
     following.abort();
     node.stop().await;
 }
+
+/// Whoever starts one may be killed before he has written down who it is.
+#[tokio::test]
+async fn a_containerd_that_nobody_wrote_down_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = config(folder.path());
+    let first = Containerd::start(config.clone()).await.unwrap();
+    let pid = first.pid();
+    drop(first);
+    fs::remove_file(config.folder.join("containerd.pid")).unwrap();
+    let found = Containerd::start(config.clone()).await.unwrap();
+    assert_eq!(found.pid(), pid, "the one that runs is taken");
+    drop(found);
+    // One that waits for the other's end is of no use to anybody.
+    let mut twin = Command::new("containerd");
+    let mut twin = twin.arg("--config").arg(config.folder.join("config.toml")).spawn().unwrap();
+    let found = Containerd::start(config).await.unwrap();
+    assert_eq!(found.pid(), pid);
+    assert!(!twin.wait().unwrap().success(), "the other was ended");
+    found.stop().await;
+}

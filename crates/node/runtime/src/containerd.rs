@@ -59,7 +59,7 @@ impl Containerd {
         loop {
             let process = match Process::running(&config.pid_file())? {
                 Some(process) => process,
-                None => launch(&config)?,
+                None => found_or_launched(&config)?,
             };
             let mut this = Self { config: config.clone(), process, networks: HashSet::new() };
             match this.answers().await {
@@ -85,13 +85,14 @@ impl Containerd {
     pub async fn keep(&mut self) -> ContainerdError {
         loop {
             let (runtime, socket) = (Runtime::at(&self.config.socket()), self.config.socket());
-            let (pid, networks) = (self.process.pid(), &self.networks);
+            let (pid, networks, config) = (self.process.pid(), &self.networks, self.config.file());
             let sweep = async {
                 for wait in SWEEPS {
                     tokio::time::sleep(wait).await;
                     if let Err(error) = orphans::end(&runtime, &socket, pid, orphans::LATE).await {
                         tracing::debug!(%error, "cannot look for shims that nobody knows");
                     }
+                    orphans::end_twins(&config, pid);
                     if let Err(error) = networks::remove(&runtime, networks).await {
                         tracing::debug!(%error, "cannot look for networks that nobody has");
                     }
@@ -104,7 +105,7 @@ impl Containerd {
             }
             tracing::warn!("containerd has ended; starting it again");
             tokio::time::sleep(PAUSE).await;
-            match launch(&self.config) {
+            match found_or_launched(&self.config) {
                 Ok(process) => self.process = process,
                 Err(error) => return error,
             }
@@ -137,6 +138,7 @@ impl Containerd {
         match tokio::time::timeout(START, asked).await {
             Ok(true) => {
                 let socket = self.config.socket();
+                orphans::end_twins(&self.config.file(), self.process.pid());
                 if let Err(error) = orphans::end(&runtime, &socket, self.process.pid(), 0).await {
                     tracing::warn!(%error, "cannot look for shims that nobody knows");
                 }
@@ -156,6 +158,16 @@ fn prepare(config: &Config) -> Result<(), ContainerdError> {
         made.map_err(|source| ContainerdError::Prepare { path: folder, source })?;
     }
     Ok(())
+}
+
+/// Whoever started it may have been killed before he wrote down who it is. A second one would wait until the first one ends.
+fn found_or_launched(config: &Config) -> Result<Process, ContainerdError> {
+    for pid in orphans::twins(&config.file()) {
+        if let Some(process) = Process::adopted(pid, &config.pid_file())? {
+            return Ok(process);
+        }
+    }
+    launch(config)
 }
 
 /// The program may be another one than last time.

@@ -1,4 +1,5 @@
-//! Shims that nobody knows: a containerd that is killed while it starts one leaves it behind, and the next one does not look.
+//! Shims that nobody knows: a containerd that is killed while it starts one leaves it behind, and the next one does not look. And containerds
+//! that nobody wrote down, as whoever started them was killed.
 
 use std::collections::HashSet;
 use std::fs;
@@ -45,6 +46,30 @@ pub(super) async fn end(
         }
     }
     Ok(())
+}
+
+/// The containerds that were told this config, the oldest first.
+pub(super) fn twins(config: &Path) -> Vec<u32> {
+    twins_among(seen(), &config.to_string_lossy())
+}
+
+/// Ends all but one.
+pub(super) fn end_twins(config: &Path, own: u32) {
+    for pid in twins(config).into_iter().filter(|pid| *pid != own) {
+        tracing::warn!(pid, "ending a containerd that nobody wrote down");
+        if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+            let _it_may_be_gone = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+fn twins_among(mut all: Vec<Seen>, config: &str) -> Vec<u32> {
+    all.sort_by_key(|one| one.since);
+    all.retain(|one| {
+        one.words.get(1).is_some_and(|word| word == "--config")
+            && one.words.get(2..) == Some(&[config.to_owned()])
+    });
+    all.into_iter().map(|one| one.pid).collect()
 }
 
 /// What this containerd starts itself is younger than it, so that nothing that is just being made is taken for lost.
@@ -97,6 +122,24 @@ mod tests {
         ];
         let known = HashSet::from(["known".to_owned()]);
         assert_eq!(orphans(&all, "/our.sock", 10, &known), [(2, "lost".to_owned())]);
+    }
+
+    #[test]
+    fn containerds_are_known_by_what_they_were_told() {
+        let one = |pid, since, words: &str| Seen {
+            pid,
+            parent: 1,
+            since,
+            words: words.split(' ').map(str::to_owned).collect(),
+        };
+        let all = vec![
+            one(1, 9, "containerd --config /our/config.toml"),
+            one(2, 5, "/usr/bin/containerd --config /our/config.toml"),
+            one(3, 5, "containerd --config /other/config.toml"),
+            one(4, 5, "vi /our/config.toml"),
+            one(5, 5, "containerd --config /our/config.toml config dump"),
+        ];
+        assert_eq!(twins_among(all, "/our/config.toml"), [2, 1]);
     }
 
     #[test]

@@ -45,11 +45,18 @@ impl Process {
         command.stdin(Stdio::null()).stdout(output).stderr(log);
         let child = with_huge_pages(|| command.spawn()).map_err(failed)?;
         let pid = child.id();
-        let line = format!("{pid} {}\n", started(pid).unwrap_or_default());
-        fs::write(pid_file, line)
-            .map_err(|source| ContainerdError::Prepare { path: pid_file.to_owned(), source })?;
+        write_down(pid, pid_file)?;
         let (handle, over) = follow(pid)?;
         Ok(Self { pid, handle, over, child: Some(child) })
+    }
+
+    /// One that runs and that nobody wrote down; none if it has just ended.
+    pub(crate) fn adopted(pid: u32, pid_file: &Path) -> Result<Option<Self>, ContainerdError> {
+        if started(pid).is_none() {
+            return Ok(None);
+        }
+        write_down(pid, pid_file)?;
+        Self::running(pid_file)
     }
 
     /// The process that the file tells of, if it still runs.
@@ -100,6 +107,11 @@ fn command(program: &str, arguments: &[&OsStr]) -> Command {
         command.env_remove(name);
     }
     command
+}
+
+fn write_down(pid: u32, pid_file: &Path) -> Result<(), ContainerdError> {
+    let line = format!("{pid} {}\n", started(pid).unwrap_or_default());
+    fs::write(pid_file, line).map_err(|source| ContainerdError::Prepare { path: pid_file.to_owned(), source })
 }
 
 /// Whoever is started by somebody who does without huge pages has to do without them, too, and so have all pods. We may be such a one;

@@ -1,4 +1,5 @@
 //! `scripts/prepare` on machines that lack something: it names exactly the packages that are missing. Installs nothing.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

@@ -27,12 +27,14 @@ pub(crate) struct Person {
     pub(crate) pod: Arc<Pod>,
 }
 
+/// A namespace as it was and as it is.
+type Renamed = (Option<Arc<Namespace>>, Option<Arc<Namespace>>);
+
 /// What is different from the look before.
 #[derive(Debug)]
 pub(crate) struct Moved {
     people: Difference<Person>,
-    /// Namespaces as they were and as they are.
-    namespaces: Vec<(Option<Arc<Namespace>>, Option<Arc<Namespace>>)>,
+    namespaces: Vec<Renamed>,
 }
 
 impl Person {
@@ -85,10 +87,7 @@ impl People {
         Moved { people, namespaces: self.rename(namespaces) }
     }
 
-    fn rename(
-        &mut self,
-        namespaces: &[Arc<Namespace>],
-    ) -> Vec<(Option<Arc<Namespace>>, Option<Arc<Namespace>>)> {
+    fn rename(&mut self, namespaces: &[Arc<Namespace>]) -> Vec<Renamed> {
         let are_same = namespaces.len() == self.namespaces.len()
             && namespaces.iter().zip(self.namespaces.values()).all(|(now, before)| Arc::ptr_eq(now, before));
         if are_same {

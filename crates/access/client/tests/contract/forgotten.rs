@@ -101,12 +101,16 @@ pub(crate) async fn tell() {
     until("kube's store has the first map", || stock_knows("first")).await;
 
     let lines = [&line, &stock_line];
-    lines.iter().for_each(|line| drop(line.is_cut.send(true)));
+    lines.iter().for_each(|line| {
+        line.is_cut.send_replace(true);
+    });
     maps.delete("first", &DeleteParams::default()).await.unwrap();
     for number in 0..20 {
         maps.create(&PostParams::default(), &map(&format!("missed-{number}"))).await.unwrap();
     }
-    lines.iter().for_each(|line| drop(line.is_cut.send(false)));
+    lines.iter().for_each(|line| {
+        line.is_cut.send_replace(false);
+    });
     until("the world has what it missed", || knows("missed-0") && knows("missed-19") && !knows("first"))
         .await;
     until("kube's store has it", || {

@@ -70,6 +70,18 @@ impl Picture {
         self.processes.contains_key(container)
     }
 
+    /// Who was hurt, while everybody is told still of what ran before.
+    pub(crate) fn untold(&self, api: &Api, touched: &BTreeSet<String>) -> Result<Vec<String>, String> {
+        let pods = if touched.is_empty() { Vec::new() } else { api.list(PODS)? };
+        let is_untold = |uid: &String| {
+            let now = pods.iter().find(|pod| text(&pod["metadata"]["uid"]) == *uid).map(seen);
+            let before = self.pods.get(uid)?;
+            now.is_some_and(|now| now.container == before.container).then(|| before.name.clone())
+        };
+        let names = touched.iter().filter_map(is_untold);
+        Ok(names.map(|name| format!("nobody knows yet that {name} was started again")).collect())
+    }
+
     /// What ran then and does not now, though nobody touched it.
     pub(crate) fn harmed_by_now(&self, now: &Self, touched: &BTreeSet<String>) -> Vec<String> {
         let mut harmed = Vec::new();

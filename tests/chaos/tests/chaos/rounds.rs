@@ -87,6 +87,8 @@ impl Stage {
         self.callers.forget_streaks();
         let written = self.writer.count();
         settled(|| {
+            // A pod that was hurt is called ready until its node says what happened.
+            none(before.untold(&self.api, &struck.touched)?)?;
             none(workload::untrue(&self.api)?)?;
             none(self.unanswered())?;
             match (self.writer.count() > written, self.callers.shortest_streak()) {

@@ -86,8 +86,20 @@ async fn logs_are_read_and_followed_by_those_who_may() {
     let path = "/attach/default/p/main?input=1&output=1&error=1";
     let mut attached = WebSocket::open(&admin, path, "v4.channel.k8s.io").await.unwrap();
     attached.say(0, b"words\n").await;
-    let first = in_time("the process answers", attached.hear()).await;
-    assert!(first.as_ref().is_some_and(|(channel, text)| *channel == 1 && text.starts_with(b"got words\n")));
+    // Each stream begins with nothing, to say that it is open.
+    let answer = async {
+        loop {
+            match attached.hear().await {
+                Some((_, text)) if text.is_empty() => {}
+                heard => return heard,
+            }
+        }
+    };
+    let first = in_time("the process answers", answer).await;
+    assert!(
+        first.as_ref().is_some_and(|(channel, text)| *channel == 1 && text.starts_with(b"got words\n")),
+        "{first:?}"
+    );
     attached.say(0, b"enough\n").await;
     let heard = in_time("the process ends", attached.all()).await;
     let is_answer = |text: &str| {

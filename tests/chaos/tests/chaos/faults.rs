@@ -84,6 +84,14 @@ impl Fault {
         ]
     }
 
+    /// How many pods of a job may fail by it: none of them is aimed at, but one that begins where there is no room fails to.
+    pub(crate) fn fails(self) -> u64 {
+        match self {
+            Self::FillDisk(_) => 10,
+            _ => 0,
+        }
+    }
+
     /// Under what it is counted.
     pub(crate) fn kind(self) -> &'static str {
         match self {

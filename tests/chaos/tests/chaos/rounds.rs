@@ -100,7 +100,8 @@ impl Stage {
         row.well = Some(Instant::now());
         row.recovered = mended.elapsed();
 
-        settled(|| workload::job_is_done(&self.api, &job))?;
+        let may_fail = row.round.fault.fails();
+        settled(|| workload::job_is_done(&self.api, &job, may_fail))?;
         settled(|| workload::job_is_gone(&self.api, &job))?;
         settled(|| none(Picture::take(&self.api, &self.scene)?.leaks(&self.api, &self.scene)))?;
         // What a node has to tell of a restart may be under way still; what was restarted without need stays so.

@@ -108,6 +108,7 @@ fn made(container: &Container, status: ContainerStatus, uid: &str, folders: &Fol
     let state = match status.state() {
         ContainerState::Created => State::Created,
         ContainerState::Running => State::Running,
+        ContainerState::Exited if was_left(&status) => State::Created,
         ContainerState::Exited => {
             let mut words = last_words(&folders.last_words(uid, &name, metadata.attempt));
             let by_log = container.annotations.get(LAST_WORDS_BY).is_some_and(|by| by == BY_LOG);
@@ -139,6 +140,13 @@ fn made(container: &Container, status: ContainerStatus, uid: &str, folders: &Fol
         started_at: moment(status.started_at),
         user: status.user.and_then(|user| user.linux).map(Box::new),
     }
+}
+
+/// Its start was broken off because whoever had asked for it was gone, so that nothing of it ever ran: it is as if it had only been made.
+fn was_left(status: &ContainerStatus) -> bool {
+    status.reason == "StartError"
+        && moment(status.started_at).is_none()
+        && status.message.contains("context canceled")
 }
 
 fn last_words(path: &Path) -> String {
@@ -191,6 +199,22 @@ fn moment(nanoseconds: i64) -> Option<Timestamp> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_start_that_nobody_waited_for_is_none() {
+        let cancelled =
+            "failed to create containerd task: failed to create shim task: context canceled: unknown";
+        for (case, reason, message, started_at, was) in [
+            ("whoever asked was gone", "StartError", cancelled, 0, true),
+            ("no such program", "StartError", "exec: \"x\": executable file not found in $PATH", 0, false),
+            ("it ran", "StartError", cancelled, 7, false),
+            ("it ended by itself", "Error", "context canceled", 0, false),
+        ] {
+            let (reason, message) = (reason.to_owned(), message.to_owned());
+            let status = ContainerStatus { reason, message, started_at, ..ContainerStatus::default() };
+            assert_eq!(was_left(&status), was, "{case}");
+        }
+    }
 
     #[test]
     fn the_end_of_a_log_stands_for_last_words() {

@@ -131,8 +131,8 @@ impl Encoder {
     /// The template that this object fits, and what is to be exchanged in it.
     fn like(&mut self, form: &Form, json: &[u8]) -> Option<(&Template, &Exchange)> {
         let exchange = &mut self.exchange;
-        let fits = |template: &Template| template.is_of(form.message) && template.fit(json, exchange);
-        let at = self.templates.iter().position(fits)?;
+        let fits = |template: &mut Template| template.is_of(form.message) && template.fit(json, exchange);
+        let at = self.templates.iter_mut().position(fits)?;
         self.templates.swap(0, at);
         Some((self.templates.first()?, &self.exchange))
     }

@@ -84,6 +84,8 @@ pub(super) struct Template {
     encoded: Vec<u8>,
     /// In the order of the JSON.
     leaves: Vec<Leaf>,
+    /// Those that differed in objects before, in the same order: likely to differ again.
+    varying: Vec<usize>,
     /// Outer ones first.
     lengths: Vec<Length>,
 }
@@ -97,6 +99,7 @@ impl Template {
         self.json.capacity()
             + self.encoded.capacity()
             + self.leaves.capacity() * size_of::<Leaf>()
+            + self.varying.capacity() * size_of::<usize>()
             + self.lengths.capacity() * size_of::<Length>()
     }
 
@@ -113,10 +116,11 @@ impl Template {
         self.leaves.iter_mut().for_each(|leaf| leaf.encoded = from_start(leaf.encoded));
         self.lengths.iter_mut().for_each(|length| length.encoded = from_start(length.encoded));
         self.leaves.sort_unstable_by_key(|leaf| leaf.json);
+        self.varying.clear();
     }
 
     /// Whether an object is this one with other values. Then `exchange` has what is to be exchanged.
-    pub(super) fn fit(&self, json: &[u8], exchange: &mut Exchange) -> bool {
+    pub(super) fn fit(&mut self, json: &[u8], exchange: &mut Exchange) -> bool {
         exchange.begin(self);
         let fits = self.compare(json, exchange).is_some();
         if fits {
@@ -125,22 +129,41 @@ impl Template {
         fits
     }
 
-    fn compare(&self, json: &[u8], exchange: &mut Exchange) -> Option<()> {
+    fn compare(&mut self, json: &[u8], exchange: &mut Exchange) -> Option<()> {
         let (mut own, mut other) = (0, 0);
-        let mut leaves = self.leaves.iter();
+        // Which leaf comes next, and which of the varying ones.
+        let (mut next, mut varying) = (0, 0);
         loop {
-            let same = common(self.json.get(own..)?, json.get(other..)?);
-            (own, other) = (own + same, other + same);
-            if own == self.json.len() && other == json.len() {
-                return Some(());
-            }
-            // All that comes before a leaf is the same in both, so what differs in it stands in the same place of the same structure.
-            let leaf = leaves.find(|leaf| leaf.json.1 >= own)?;
-            let start = other - own.checked_sub(leaf.json.0)?;
+            let (at, start) = match self.next_varying(varying, own, json.get(other..)?) {
+                Some((at, same)) => (at, other + same),
+                None => {
+                    let same = common(self.json.get(own..)?, json.get(other..)?);
+                    (own, other) = (own + same, other + same);
+                    if own == self.json.len() && other == json.len() {
+                        return Some(());
+                    }
+                    // All that comes before a leaf is the same in both, so what differs in it stands in the same place of the
+                    // same structure.
+                    let at = next + self.leaves.get(next..)?.partition_point(|leaf| leaf.json.1 < own);
+                    let start = other - own.checked_sub(self.leaves.get(at)?.json.0)?;
+                    self.varying.insert(varying, at);
+                    (at, start)
+                }
+            };
+            (next, varying) = (at + 1, varying + 1);
+            let leaf = self.leaves.get(at)?;
             let end = start + leaf.value.length(json.get(start..)?)?;
             exchange.add(self, leaf, json, (start, end))?;
             (own, other) = (leaf.json.1, end);
         }
+    }
+
+    /// The next leaf that may differ, if all before it is the same, and how much that is. What is known to be of one length is compared
+    /// at once, while to find where two texts part costs more.
+    fn next_varying(&self, varying: usize, own: usize, json: &[u8]) -> Option<(usize, usize)> {
+        let at = *self.varying.get(varying)?;
+        let before = self.json.get(own..self.leaves.get(at)?.json.0)?;
+        json.starts_with(before).then_some((at, before.len()))
     }
 
     /// Appends the encoding of the object that was found to fit.

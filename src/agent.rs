@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_agent::{Agent, CleanError, CpuPolicy, Eviction, Grace, Lookout, Networking, OwnNetwork, lowest};
-use kedge_client::Client;
+use kedge_client::{Client, Servers};
 use kedge_clock::Clock;
 use kedge_http::Router;
 use kedge_network::{Between, Member, Range};
@@ -44,6 +44,8 @@ pub(crate) struct Role {
     /// The data folder, absolute: others, who are told of it, work elsewhere.
     pub(crate) data: PathBuf,
     pub(crate) client: Client,
+    /// Those that the client reaches by the network.
+    pub(crate) servers: Option<Servers>,
     pub(crate) settings: NodeSettings,
     pub(crate) cluster: Cluster,
     /// The settings of the server beside it.
@@ -91,6 +93,7 @@ pub(crate) fn beside(
         name,
         data,
         client,
+        servers: None,
         settings,
         cluster,
         server: Some(server),
@@ -113,6 +116,7 @@ pub(crate) async fn run(role: Role) -> Ended {
         name,
         data,
         client,
+        servers,
         settings,
         cluster,
         server,
@@ -125,7 +129,7 @@ pub(crate) async fn run(role: Role) -> Ended {
     } = role;
     let usual = kedge_agent::Settings::new(name, &data);
     let members = watch::Sender::new(None);
-    let networking = networking(&settings, &cluster, &data, members.subscribe());
+    let networking = networking(&settings, &cluster, &data, servers, members.subscribe());
     let enforces = networking.own.is_some() && settings.no_network_policy != Some(true);
     let arrivals = enforces.then(|| Arrivals::new(clock.clone()));
     let node = kedge_agent::Settings {
@@ -240,17 +244,23 @@ fn looked_up(cluster: &Cluster) -> Vec<IpAddr> {
 }
 
 /// Addresses that nobody told may change while the node runs.
-fn lookout(settings: &NodeSettings, cluster: &Cluster) -> Option<Lookout> {
+fn lookout(settings: &NodeSettings, cluster: &Cluster, servers: Option<Servers>) -> Option<Lookout> {
     let listens_at_one = settings.node_listen.is_some_and(|listen| !listen.ip().is_unspecified());
     let is_told = !settings.node_ip.is_empty() || listens_at_one;
     let cluster = cluster.clone();
-    (!is_told).then(|| Lookout::new(move || looked_up(&cluster)))
+    let look = move || {
+        // What is to be said about it has to arrive.
+        servers.iter().for_each(Servers::end_stranded);
+        looked_up(&cluster)
+    };
+    (!is_told).then(|| Lookout::new(look))
 }
 
 fn networking(
     settings: &NodeSettings,
     cluster: &Cluster,
     data: &Path,
+    servers: Option<Servers>,
     members: watch::Receiver<Option<Vec<Member>>>,
 ) -> Networking {
     let is_own_runtime = settings.container_runtime_endpoint.is_none();
@@ -272,7 +282,7 @@ fn networking(
         own,
         programs: settings.cni_bin_dir.clone().unwrap_or(programs),
         config: settings.cni_conf_dir.clone().unwrap_or(config),
-        lookout: lookout(settings, cluster),
+        lookout: lookout(settings, cluster, servers),
     }
 }
 

@@ -125,6 +125,7 @@ async fn start(
         name: member.node.clone(),
         data: data.to_owned(),
         client: member.servers.client(),
+        servers: Some(member.servers.clone()),
         settings: settings.node.clone(),
         cluster,
         server: None,

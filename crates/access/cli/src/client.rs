@@ -1,7 +1,6 @@
 //! Requests to the API: paths and JSON in, JSON or a `Status` as an error out. Knows no kind.
 
 pub(crate) mod kubeconfig;
-mod proxies;
 mod watch;
 
 use std::time::Duration;

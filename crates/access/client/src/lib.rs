@@ -3,6 +3,7 @@
 
 mod apply;
 mod objects;
+mod proxies;
 #[cfg(test)]
 mod scripted;
 mod servers;

@@ -3,6 +3,7 @@
 
 mod dial;
 mod list;
+mod open;
 mod place;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use rustls::ClientConfig;
 use tower::{BoxError, Service};
 
 use self::dial::{Connector, Places};
+use self::open::Open;
 pub use self::place::Place;
 
 /// How long a connection waits for its next request.
@@ -64,22 +66,23 @@ struct Line {
 #[derive(Clone)]
 pub struct Servers {
     places: Arc<Places>,
+    open: Arc<Open>,
     line: Arc<RwLock<Line>>,
 }
 
 impl Servers {
     pub fn new(places: Vec<Place>, ties: &Ties) -> Result<Self, TiesError> {
-        let places = Arc::new(Places::new(places));
-        let line = Arc::new(RwLock::new(line(&places, ties)?));
-        Ok(Self { places, line })
+        let (places, open) = (Arc::new(Places::new(places)), Arc::new(Open::default()));
+        let line = Arc::new(RwLock::new(line((places.clone(), open.clone()), ties)?));
+        Ok(Self { places, open, line })
     }
 
     /// The same for those who have their own way to say who they are. The servers' certificates are made out to `name`, if it is
     /// given, and else each to the place where its server is.
     pub(crate) fn trusting(places: Vec<Place>, tls: ClientConfig, name: Option<String>) -> Self {
-        let places = Arc::new(Places::new(places));
-        let pool = pool(Connector::new(places.clone(), Arc::new(tls), name));
-        Self { places, line: Arc::new(RwLock::new(Line { pool, token: None })) }
+        let (places, open) = (Arc::new(Places::new(places)), Arc::new(Open::default()));
+        let pool = pool(Connector::new((places.clone(), open.clone()), Arc::new(tls), name));
+        Self { places, open, line: Arc::new(RwLock::new(Line { pool, token: None })) }
     }
 
     /// A client of whichever answers. Needs a running tokio runtime.
@@ -98,13 +101,18 @@ impl Servers {
 
     /// From now on we are this. What is under way ends as it began.
     pub fn tie(&self, ties: &Ties) -> Result<(), TiesError> {
-        let new = line(&self.places, ties)?;
+        let new = line((self.places.clone(), self.open.clone()), ties)?;
         *self.line.write() = new;
         Ok(())
     }
+
+    /// Ends connections from addresses that this machine no longer has. Whoever uses one goes on with another.
+    pub fn end_stranded(&self) {
+        self.open.end_stranded();
+    }
 }
 
-fn line(places: &Arc<Places>, ties: &Ties) -> Result<Line, TiesError> {
+fn line(shared: (Arc<Places>, Arc<Open>), ties: &Ties) -> Result<Line, TiesError> {
     let token = match ties {
         Ties::Token { token, .. } => {
             let mut value = HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| TiesError::Token)?;
@@ -113,7 +121,7 @@ fn line(places: &Arc<Places>, ties: &Ties) -> Result<Line, TiesError> {
         }
         _ => None,
     };
-    let pool = pool(Connector::new(places.clone(), dial::tls(ties)?, None));
+    let pool = pool(Connector::new(shared, dial::tls(ties)?, None));
     Ok(Line { pool, token })
 }
 

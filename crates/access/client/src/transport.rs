@@ -9,6 +9,7 @@ use kube::{Client, Config};
 use tower::retry::RetryLayer;
 use tower::{BoxError, Service, ServiceBuilder};
 
+use crate::proxies::is_exempt;
 use crate::servers::{Place, Servers};
 
 #[derive(Debug, thiserror::Error)]
@@ -28,8 +29,21 @@ pub async fn https(kubeconfig: Kubeconfig) -> Result<Client, ConnectError> {
 
 /// A client as a configuration says, of whichever of these servers answers. With no places it is the one that the configuration
 /// names, which may then be reached through a proxy or below a path. Dials nobody yet.
-pub fn connect(config: Config, places: Vec<Place>) -> Result<Client, ConnectError> {
+pub fn connect(mut config: Config, places: Vec<Place>) -> Result<Client, ConnectError> {
+    go_direct(&mut config);
     several(config, places).map_err(|error| ConnectError::Client(Box::new(error)))
+}
+
+/// A kubeconfig that names a proxy means it; the environment's is not for this machine, nor for whom it exempts.
+fn go_direct(config: &mut Config) {
+    let told = |names: [&str; 2]| names.into_iter().find_map(|name| std::env::var(name).ok());
+    let environments =
+        told(["HTTPS_PROXY", "https_proxy"]).and_then(|address| address.parse::<http::Uri>().ok());
+    let host = config.cluster_url.host().unwrap_or_default();
+    let exempt = is_exempt(host, &told(["NO_PROXY", "no_proxy"]).unwrap_or_default());
+    if exempt && config.proxy_url == environments {
+        config.proxy_url = None;
+    }
 }
 
 fn several(config: Config, places: Vec<Place>) -> Result<Client, kube::Error> {

@@ -33,6 +33,14 @@ pub enum WatchError {
     NoRevision,
 }
 
+impl WatchError {
+    /// Nobody is there any more to ask: this process is ending.
+    pub(crate) fn is_the_end(&self) -> bool {
+        let Self::Api(error) = self else { return false };
+        matches!(&**error, kube::Error::Service(cause) if cause.is::<tower::buffer::error::Closed>())
+    }
+}
+
 impl From<kube::Error> for WatchError {
     fn from(error: kube::Error) -> Self {
         match &error {

@@ -8,7 +8,6 @@ use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use super::causes;
-use super::proxies::is_exempt;
 use crate::Setting;
 use crate::args::Typed;
 use crate::error::CliError;
@@ -84,20 +83,7 @@ pub(crate) async fn config(typed: &Typed, setting: &Setting) -> Result<(Config, 
         },
     };
     overrule(&mut config, typed)?;
-    go_direct(&mut config);
     Ok((config, places))
-}
-
-/// A kubeconfig that names a proxy means it; the environment's is not for this machine, nor for whom it exempts.
-fn go_direct(config: &mut Config) {
-    let told = |names: [&str; 2]| names.into_iter().find_map(|name| std::env::var(name).ok());
-    let environments =
-        told(["HTTPS_PROXY", "https_proxy"]).and_then(|address| address.parse::<http::Uri>().ok());
-    let host = config.cluster_url.host().unwrap_or_default();
-    let exempt = is_exempt(host, &told(["NO_PROXY", "no_proxy"]).unwrap_or_default());
-    if exempt && config.proxy_url == environments {
-        config.proxy_url = None;
-    }
 }
 
 /// What is named has to be there; kube would go on as nobody.

@@ -3,6 +3,7 @@
 
 use std::future::Future;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -23,6 +24,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use super::open::Open;
 use super::place::Place;
 use super::{Ties, TiesError};
 
@@ -70,14 +72,19 @@ impl Places {
 #[derive(Clone)]
 pub(super) struct Connector {
     places: Arc<Places>,
+    open: Arc<Open>,
     tls: TlsConnector,
     /// Whom every certificate is made out to, if not to the place where its server is.
     name: Option<String>,
 }
 
 impl Connector {
-    pub(super) fn new(places: Arc<Places>, tls: Arc<ClientConfig>, name: Option<String>) -> Self {
-        Self { places, tls: TlsConnector::from(tls), name }
+    pub(super) fn new(
+        (places, open): (Arc<Places>, Arc<Open>),
+        tls: Arc<ClientConfig>,
+        name: Option<String>,
+    ) -> Self {
+        Self { places, open, tls: TlsConnector::from(tls), name }
     }
 
     async fn connect(self) -> io::Result<Secured> {
@@ -86,7 +93,8 @@ impl Connector {
             let failure = match tokio::time::timeout(PATIENCE, self.dial(&place)).await {
                 Ok(Ok(stream)) => {
                     self.places.prefer(&place);
-                    return Ok(Secured(Box::new(TokioIo::new(stream))));
+                    let held = self.open.add(stream.get_ref().0)?;
+                    return Ok(Secured { stream: Box::new(TokioIo::new(stream)), _held: held });
                 }
                 Ok(Err(error)) => error.to_string(),
                 Err(_) => "no answer".to_owned(),
@@ -152,7 +160,10 @@ impl tower::Service<Uri> for Connector {
     }
 }
 
-pub(super) struct Secured(Box<TokioIo<TlsStream<TcpStream>>>);
+pub(super) struct Secured {
+    stream: Box<TokioIo<TlsStream<TcpStream>>>,
+    _held: Arc<OwnedFd>,
+}
 
 impl Connection for Secured {
     fn connected(&self) -> Connected {
@@ -166,20 +177,20 @@ impl Read for Secured {
         context: &mut Context<'_>,
         buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().0).poll_read(context, buffer)
+        Pin::new(&mut self.get_mut().stream).poll_read(context, buffer)
     }
 }
 
 impl Write for Secured {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().0).poll_write(context, bytes)
+        Pin::new(&mut self.get_mut().stream).poll_write(context, bytes)
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().0).poll_flush(context)
+        Pin::new(&mut self.get_mut().stream).poll_flush(context)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().0).poll_shutdown(context)
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(context)
     }
 }

@@ -46,9 +46,9 @@ pub(super) async fn follow(client: Client, clock: Clock, cache: Arc<dyn Filled>)
             Err(failure) => {
                 // An API that stays away is no news each time.
                 let kind = cache.kind();
-                match wait == FIRST_WAIT {
+                match wait == FIRST_WAIT && !failure.is_the_end() {
                     true => tracing::warn!(%kind, %failure, ?ask, "watching broke off"),
-                    false => tracing::debug!(%kind, %failure, ?ask, "watching broke off again"),
+                    false => tracing::debug!(%kind, %failure, ?ask, "watching broke off"),
                 }
                 ask = next(ask, seen, &failure);
                 clock.sleep(wait).await;

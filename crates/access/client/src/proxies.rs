@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 /// Whether a host is reached without a proxy. `exempt` is the list of `NO_PROXY`.
-pub(super) fn is_exempt(host: &str, exempt: &str) -> bool {
+pub(crate) fn is_exempt(host: &str, exempt: &str) -> bool {
     let host = host.trim_matches(['[', ']']).to_ascii_lowercase();
     let address: Option<IpAddr> = host.parse().ok();
     let here = host == "localhost" || address.is_some_and(|address| address.is_loopback());

@@ -114,6 +114,18 @@ impl Decl {
         list
     }
 
+    /// A map of keys of that type to what this declares.
+    pub fn map_of(self, key: Type) -> Self {
+        let mut map = Decl::from(Type::map(key, self.ty.clone()));
+        map.items = Some(Arc::new(self));
+        map
+    }
+
+    /// The same value of no more characters, items or entries than that.
+    pub fn at_most(self, max: u64) -> Self {
+        Decl { max: Some(max), ..self }
+    }
+
     /// The same value, but possibly absent: what `optionalOldSelf` makes of `oldSelf`.
     pub fn optional(self) -> Self {
         Decl { ty: Type::optional(self.ty.clone()), ..self }

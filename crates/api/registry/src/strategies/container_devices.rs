@@ -3,6 +3,7 @@
 mod claims;
 mod device;
 mod parts;
+mod policy;
 mod slices;
 
 use kedge_kinds::field::{Errors, Path};

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::super::fields::{at, flag, has, list, map, text};
 use super::super::names;
 use super::super::pod::volumes::csi_driver;
-use super::{parts, slices};
+use super::{parts, policy, slices};
 
 /// As semver.org has it.
 static VERSION: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -34,9 +34,12 @@ pub(super) fn validate(errors: &mut Errors, path: &Path<'_>, device: &Value, is_
     for (name, value) in capacity {
         let path = path.child("capacity");
         parts::qualified(errors, &path, name);
-        if has(value, "requestPolicy") && !flag(device, "allowMultipleAllocations") {
-            let path = path.key(name);
-            errors.forbidden(&path.child("requestPolicy"), "allowMultipleAllocations must be true");
+        let path = path.key(name);
+        let (path, policy) = (path.child("requestPolicy"), at(value, "requestPolicy"));
+        match (policy.is_null(), flag(device, "allowMultipleAllocations")) {
+            (true, _) => {}
+            (false, true) => policy::validate(errors, &path, policy, at(value, "value")),
+            (false, false) => errors.forbidden(&path, "allowMultipleAllocations must be true"),
         }
     }
     let taints = list(device, "taints");
@@ -51,6 +54,35 @@ pub(super) fn validate(errors: &mut Errors, path: &Path<'_>, device: &Value, is_
         slices::counter_set(errors, &path.index(i), set, "counterSet", drawn.get(..i).unwrap_or_default());
     }
     nodes(errors, path, device, is_placed_here);
+    binding(errors, path, device);
+}
+
+/// What has to be true of a device, and what must not become true, before a pod that was given it goes to its node.
+fn binding(errors: &mut Errors, path: &Path<'_>, device: &Value) {
+    const FIELDS: [&str; 2] = ["bindingConditions", "bindingFailureConditions"];
+    const MOST: usize = 4;
+    let [wanted, feared] = FIELDS.map(|field| list(device, field));
+    for (field, conditions) in FIELDS.into_iter().zip([wanted, feared]) {
+        let path = path.child(field);
+        parts::at_most(errors, &path, conditions.len(), MOST);
+        for (i, condition) in conditions.iter().enumerate() {
+            names::qualified(errors, &path.index(i), condition.as_str().unwrap_or_default());
+            if conditions.iter().take(i).any(|other| other == condition) {
+                errors.duplicate(&path.index(i), condition);
+            }
+        }
+    }
+    for (i, condition) in feared.iter().enumerate().filter(|(_, condition)| wanted.contains(condition)) {
+        let detail = "bindingFailureConditions must not overlap with bindingConditions";
+        errors.invalid(&path.child("bindingFailureConditions").index(i), condition, detail);
+    }
+    let [(all, first), (others, second)] = [(wanted, FIELDS[0]), (feared, FIELDS[1])];
+    for (absent, field, present, other) in [(all, first, others, second), (others, second, all, first)] {
+        if absent.is_empty() && !present.is_empty() {
+            let detail = format!("{field} are required to use {other}");
+            errors.invalid(&path.child(field), at(device, field), &detail);
+        }
+    }
 }
 
 fn attribute(errors: &mut Errors, path: &Path<'_>, attribute: &Value) {
@@ -113,7 +145,7 @@ fn nodes(errors: &mut Errors, path: &Path<'_>, device: &Value, is_placed_here: b
     }
 }
 
-/// Which device was given out.
+/// Which device was given out, and what has to be true of it.
 pub(super) fn place(errors: &mut Errors, path: &Path<'_>, result: &Value) {
     csi_driver(errors, &path.child("driver"), text(result, "driver"));
     match text(result, "pool") {
@@ -124,4 +156,5 @@ pub(super) fn place(errors: &mut Errors, path: &Path<'_>, result: &Value) {
         "" => errors.required(&path.child("device"), ""),
         device => names::label(errors, &path.child("device"), device),
     }
+    binding(errors, path, result);
 }

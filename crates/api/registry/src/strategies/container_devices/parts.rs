@@ -12,20 +12,23 @@ use super::super::pod::volumes::csi_driver;
 
 const MOST: usize = 32;
 const LONGEST: usize = 10 * 1024;
+/// What looking at one device may cost.
+const DEAREST: u64 = 1_000_000;
 const IDENTIFIER: &str = "a valid C identifier must start with alphabetic character or '_', followed by a string of \
      alphanumeric characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is \
      '[A-Za-z_][A-Za-z0-9_]*')";
 
 /// What an expression may ask about a device.
 static DEVICE: LazyLock<Env> = LazyLock::new(|| {
-    let by_domain = |of: Type| Type::map(Type::String, Type::map(Type::String, of));
+    // The sizes are those that slices are held to.
+    let by_domain = |of: Decl| of.map_of(Type::String).at_most(32).map_of(Type::String).at_most(32);
     let fields = [
-        ("driver", Type::String),
-        ("attributes", by_domain(Type::Dyn)),
-        ("capacity", by_domain(Type::Opaque("kubernetes.Quantity"))),
-        ("allowMultipleAllocations", Type::Bool),
+        ("driver", Decl::from(Type::String).at_most(63)),
+        ("attributes", by_domain(Decl::from(Type::Dyn).at_most(64))),
+        ("capacity", by_domain(Type::Opaque("kubernetes.Quantity").into())),
+        ("allowMultipleAllocations", Type::Bool.into()),
     ];
-    let device = Decl::object("kubernetes.DRADevice", fields.map(|(name, ty)| (name, ty.into())));
+    let device = Decl::object("kubernetes.DRADevice", fields);
     Env::new().variable("device", device)
 });
 
@@ -56,6 +59,9 @@ fn expression(errors: &mut Errors, path: &Path<'_>, source: &str) {
         Ok(program) if *program.output() != Type::Bool && !program.output().is_dyn() => {
             let detail = format!("must evaluate to bool or the unknown type, not {}", program.output());
             names::wrong(errors, path, source, &detail);
+        }
+        Ok(program) if program.estimate().max > DEAREST => {
+            errors.forbidden(path, "too complex, exceeds cost limit");
         }
         Ok(_) => {}
     }

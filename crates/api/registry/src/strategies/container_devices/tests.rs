@@ -92,6 +92,13 @@ fn classes_say_what_they_mean() {
             &["spec.selectors[0].cel.expression: Too long: may not be more than 10240 bytes"],
         ),
         (
+            "too dear",
+            class(json!({"selectors": selects(
+                "device.attributes.all(a, device.attributes.all(b, device.attributes.all(c, device.attributes.all(d, a < b && c < d))))"
+            )})),
+            &["spec.selectors[0].cel.expression: Forbidden: too complex, exceeds cost limit"],
+        ),
+        (
             "too many",
             class(json!({"selectors": vec![selects("true")[0].clone(); 33]})),
             &["spec.selectors: Too many: 33: must have at most 32 items"],
@@ -420,4 +427,92 @@ fn what_was_given_stays_and_is_used_by_few() {
             .collect();
         assert_eq!(said, expected, "{case}");
     }
+}
+
+#[test]
+fn shared_capacities_are_asked_for_as_their_policy_says() {
+    let with = |policy: Value| {
+        let capacity = json!({"memory": {"value": "10Gi", "requestPolicy": policy}});
+        slice(json!({"devices": [
+            {"name": "d", "allowMultipleAllocations": true, "capacity": capacity}]}))
+    };
+    for policy in [
+        json!({"default": "1Gi", "validValues": ["1Gi", "2Gi", "10Gi"]}),
+        json!({"default": "2Gi", "validRange": {"min": "1Gi", "max": "4Gi", "step": "1Gi"}}),
+        json!({"default": "1Gi"}),
+        json!({}),
+    ] {
+        assert_eq!(complaints(with(policy.clone())), Vec::<String>::new(), "{policy}");
+    }
+    let place = "spec.devices[0].capacity[memory].requestPolicy";
+    let told = |what: &[&str]| what.iter().map(|what| format!("{place}{what}")).collect::<Vec<_>>();
+    for (policy, wanted) in [
+        (
+            json!({"default": "1", "validValues": ["1"], "validRange": {"min": "1"}}),
+            told(&[
+                ": Forbidden: exactly one policy can be specified, cannot specify \"validValues\" and \"validRange\" at the same time",
+            ]),
+        ),
+        (
+            json!({"validValues": ["1Gi"]}),
+            told(&[".default: Required value: required when validValues is defined"]),
+        ),
+        (
+            json!({"default": "5Gi", "validValues": ["2Gi", "1Gi", "1Gi", "11Gi"]}),
+            told(&[
+                ".validValues[1]: Invalid value: \"1Gi\": values must be sorted in ascending order",
+                ".validValues[2]: Duplicate value: \"1Gi\"",
+                ".validValues[3]: Invalid value: \"11Gi\": option is larger than capacity value: 10Gi",
+                ".validValues: Invalid value: \"5Gi\": default value is not valid according to the requestPolicy",
+            ]),
+        ),
+        (
+            json!({"default": "1Gi", "validRange": {}}),
+            told(&[".validRange.min: Required value: required when validRange is defined"]),
+        ),
+        (
+            json!({"default": "1Gi", "validRange": {"min": "2Gi", "max": "11Gi", "step": "9Gi"}}),
+            told(&[
+                ".validRange.min: Invalid value: \"1Gi\": default is less than min: 2Gi",
+                ".validRange.max: Invalid value: \"11Gi\": max is larger than capacity value: 10Gi",
+                ".validRange.step: Invalid value: \"9Gi\": one step 11Gi is larger than capacity value: 10Gi",
+                ".validRange.step: Invalid value: \"1Gi\": value is not a multiple of a given step (9Gi) from (2Gi)",
+            ]),
+        ),
+    ] {
+        assert_eq!(complaints(with(policy.clone())), wanted, "{policy}");
+    }
+}
+
+#[test]
+fn conditions_for_binding_come_in_pairs() {
+    let with = |conditions: Value| {
+        let mut device = json!({"name": "d"});
+        device.as_object_mut().unwrap().extend(conditions.as_object().unwrap().clone());
+        slice(json!({"devices": [device]}))
+    };
+    let good = json!({"bindingConditions": ["example.com/ready"], "bindingFailureConditions": ["failed"]});
+    assert_eq!(complaints(with(good)), Vec::<String>::new());
+    refused_with(&[
+        (
+            "nothing to fail by",
+            with(json!({"bindingConditions": ["a"]})),
+            &[
+                "spec.devices[0].bindingFailureConditions: Invalid value: null: bindingFailureConditions are required to use bindingConditions",
+            ],
+        ),
+        (
+            "twice, and on both sides",
+            with(json!({"bindingConditions": ["a", "a"], "bindingFailureConditions": ["a"]})),
+            &[
+                "spec.devices[0].bindingConditions[1]: Duplicate value: \"a\"",
+                "spec.devices[0].bindingFailureConditions[0]: Invalid value: \"a\": bindingFailureConditions must not overlap with bindingConditions",
+            ],
+        ),
+        (
+            "too many",
+            with(json!({"bindingConditions": ["a", "b", "c", "d", "e"], "bindingFailureConditions": ["f"]})),
+            &["spec.devices[0].bindingConditions: Too many: 5: must have at most 4 items"],
+        ),
+    ]);
 }

@@ -1,6 +1,7 @@
 //! Takes away what a node that no longer runs left on its machine: containers, their runtime, their network and mounts. Its
 //! data stays.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,14 +14,16 @@ use kedge_network::{NetworkError, remove};
 use kedge_runtime::Runtime;
 use kedge_runtime::RuntimeError;
 use kedge_runtime::containerd::{Config, Containerd, ContainerdError, may_lower_oom_scores};
-use kedge_runtime::wire::PodSandboxFilter;
+use kedge_runtime::wire::{ContainerFilter, PodSandbox, PodSandboxFilter};
 use kedge_usage::UsageError;
 use rustix::mount::{UnmountFlags, unmount};
 use serde::{Deserialize, Serialize};
 
 use crate::belonging;
 use crate::cgroups;
+use crate::folders::Folders;
 use crate::network::{Networking, given};
+use crate::record;
 use crate::vault;
 
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +71,8 @@ const RECORD: &str = "containerd/network.json";
 /// How often a sandbox's end is tried, and after what pause again.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(500);
+/// What a container has to end by itself, if its pod does not grant it less: whoever takes a node away waits for that.
+const GRACE: Duration = Duration::from_secs(3);
 
 /// Writes down what `clean` has to know, which may be asked for without anything else.
 pub(crate) fn note(data: &Path, networking: &Networking) -> io::Result<()> {
@@ -91,14 +96,15 @@ pub async fn clean(data: &Path, networking: &Networking) -> Result<(), CleanErro
     // One that never ran here has nothing to end, and may not even be installed.
     if config.folder.join("root").exists() {
         let mut containerd = Containerd::start(config.clone()).await?;
-        let mut ended = end_all(&Runtime::at(&containerd.socket())).await;
+        let graces = graces(&Folders::below(data));
+        let mut ended = end_all(&Runtime::at(&containerd.socket()), &graces).await;
         if let Err(error) = &ended {
             // The start of a container that was broken off, as by the end of its agent, may leave a process of which containerd knows
             // only that it cannot be removed. One that starts anew looks at what there is, and ends it.
             tracing::debug!(%error, "cannot end all sandboxes; starting containerd again");
             containerd.stop().await;
             containerd = Containerd::start(config).await?;
-            ended = end_all(&Runtime::at(&containerd.socket())).await;
+            ended = end_all(&Runtime::at(&containerd.socket()), &graces).await;
         }
         give_back(&Store::at(&containerd.socket())).await;
         containerd.stop().await;
@@ -116,11 +122,37 @@ pub async fn clean(data: &Path, networking: &Networking) -> Result<(), CleanErro
     unmount_below(data)
 }
 
-async fn end_all(runtime: &Runtime) -> Result<(), RuntimeError> {
+/// What pods grant their containers to end, by the pods' uids.
+fn graces(folders: &Folders) -> HashMap<String, Duration> {
+    let granted = record::read(folders).into_iter().filter_map(|pod| {
+        let seconds = u64::try_from(pod.spec?.termination_grace_period_seconds?).unwrap_or(0);
+        Some((pod.metadata.uid?, Duration::from_secs(seconds).min(GRACE)))
+    });
+    granted.collect()
+}
+
+async fn end_all(runtime: &Runtime, graces: &HashMap<String, Duration>) -> Result<(), RuntimeError> {
     let clock = Clock::system();
     let sandboxes = runtime.sandboxes(PodSandboxFilter::default()).await?;
-    let ended = sandboxes.iter().map(|sandbox| end(runtime, &sandbox.id, &clock));
+    let ended = sandboxes.iter().map(async |sandbox| {
+        ask_to_end(runtime, sandbox, graces).await;
+        end(runtime, &sandbox.id, &clock).await
+    });
     join_all(ended).await.into_iter().collect()
+}
+
+/// Whoever does not end is ended with his sandbox.
+async fn ask_to_end(runtime: &Runtime, sandbox: &PodSandbox, graces: &HashMap<String, Duration>) {
+    let uid = sandbox.metadata.as_ref().map_or("", |pod| pod.uid.as_str());
+    let grace = graces.get(uid).copied().unwrap_or(GRACE);
+    let filter = ContainerFilter { pod_sandbox_id: sandbox.id.clone(), ..ContainerFilter::default() };
+    let containers = runtime.containers(filter).await.unwrap_or_default();
+    join_all(containers.iter().map(async |container| {
+        if let Err(error) = runtime.stop_container(&container.id, grace).await {
+            tracing::debug!(%error, container = container.id, "cannot ask a container to end");
+        }
+    }))
+    .await;
 }
 
 /// Whoever looks after a sandbox may just be ending, too, and then breaks off what it was asked.

@@ -8,7 +8,7 @@ mod site;
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,9 +65,10 @@ impl Networking {
     /// Puts our program where the runtime looks for it.
     pub(crate) fn install(&self) -> io::Result<()> {
         let Some(own) = &self.own else { return Ok(()) };
-        fs::create_dir_all(&self.programs)?;
         // A runtime that begins to watch a folder must find it.
-        fs::create_dir_all(&self.config)?;
+        for folder in [&self.programs, &self.config] {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        }
         for name in PROGRAMS {
             let link = self.programs.join(name);
             if fs::read_link(&link).is_ok_and(|target| target == own.program) {

@@ -8,6 +8,7 @@ mod references;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -74,7 +75,7 @@ pub(crate) struct Statics {
 impl Statics {
     /// Makes the folder if there is none.
     pub(crate) fn open(folder: PathBuf, node: &str, clock: Clock) -> Self {
-        if let Err(error) = fs::create_dir_all(&folder) {
+        if let Err(error) = fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder) {
             tracing::warn!(folder = %folder.display(), %error, "cannot make the folder of static pods");
         }
         Self { folder, node: node.to_owned(), clock, pods: BTreeMap::new() }

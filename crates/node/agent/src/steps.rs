@@ -10,6 +10,7 @@ mod mounts;
 mod seen;
 
 use std::collections::HashMap;
+use std::os::unix::fs::DirBuilderExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -127,7 +128,8 @@ impl Work {
             self.tools.tell(&self.pod, Severity::Warning, "DNSConfigForming", left_out);
         }
         let logs = self.tools.folders.logs(&self.pod);
-        std::fs::create_dir_all(&logs).map_err(|error| Failure::of("FailedCreatePodSandBox", error))?;
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o750).create(&logs);
+        made.map_err(|error| Failure::of("FailedCreatePodSandBox", error))?;
         if let Err(error) = crate::cgroups::prepare(&self.tools, &self.pod) {
             let message = format!("Failed to create pod sandbox: {error}");
             self.tools.tell(&self.pod, Severity::Warning, "FailedCreatePodSandBox", message.clone());

@@ -16,8 +16,9 @@ const FILE: &str = "users";
 /// As many as programs expect. The first range is the node's own.
 const LENGTH: u32 = 1 << 16;
 const RANGES: u32 = u32::MAX / LENGTH;
-/// Whoever is neither the owner nor of the group may go through a folder.
+/// Whoever is neither the owner nor of the group: may go through a folder, and may do anything at all.
 const PASS: u32 = 0o001;
+const OTHERS: u32 = 0o007;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UsersError {
@@ -63,16 +64,42 @@ pub(crate) fn supported(handlers: &[RuntimeHandler], handler: &str) -> Result<()
 }
 
 /// A pod's root is nobody on the node, and has to get to the pod's files all the same: it may pass through these folders, though not see
-/// what is in them. A folder that isn't there is another runtime's concern.
+/// what is in them, nor use what nobody else could get to before. A folder that isn't there is another runtime's concern.
 pub(crate) fn let_pass(folders: &[PathBuf]) -> Result<(), UsersError> {
-    for path in folders {
+    for (depth, path) in folders.iter().enumerate() {
         let failed = |source| UsersError::Way { path: path.clone(), source };
         let mode = match fs::metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             found => found.map_err(failed)?.permissions().mode(),
         };
+        // The folders further down are the runtime's own, which knows who has to get through them.
+        close(path, folders, depth == 0).map_err(failed)?;
         if mode & PASS == 0 {
             fs::set_permissions(path, fs::Permissions::from_mode(mode | PASS)).map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+/// Shuts others out of what is in a folder: files, and other folders if they are meant, too.
+fn close(folder: &Path, way: &[PathBuf], with_folders: bool) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if !(kind.is_file() || kind.is_dir() && with_folders) || way.contains(&entry.path()) {
+            continue;
+        }
+        let shut = || {
+            let mode = entry.metadata()?.permissions().mode();
+            if mode & OTHERS == 0 {
+                return Ok(());
+            }
+            fs::set_permissions(entry.path(), fs::Permissions::from_mode(mode & !OTHERS))
+        };
+        match shut() {
+            // What is written anew has another name for a moment.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            done => done?,
         }
     }
     Ok(())
@@ -149,13 +176,26 @@ mod tests {
         for folder in [data.path(), &below] {
             fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
         }
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let (logs, state) = (data.path().join("logs"), below.join("state"));
+        let (names, log) = (data.path().join("dns-names"), below.join("containerd.log"));
+        for (folder, bits) in [(&logs, 0o755), (&state, 0o711)] {
+            fs::create_dir(folder).unwrap();
+            fs::set_permissions(folder, fs::Permissions::from_mode(bits)).unwrap();
+        }
+        for file in [&names, &log] {
+            fs::write(file, "").unwrap();
+            fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
+        }
         let all = [data.path().to_owned(), below, data.path().join("absent")];
         for _ in 0..2 {
             let_pass(&all).unwrap();
             for folder in &all[..2] {
-                assert_eq!(fs::metadata(folder).unwrap().permissions().mode() & 0o777, 0o701);
+                assert_eq!(mode(folder), 0o701);
             }
         }
+        assert_eq!([&logs, &names, &log].map(|path| mode(path)), [0o750, 0o640, 0o640], "nobody else's");
+        assert_eq!(mode(&state), 0o711, "the runtime's own");
     }
 
     #[test]

@@ -72,11 +72,22 @@ impl Machine {
         match said.status.success() {
             true => Ok(()),
             false => {
-                let told = String::from_utf8_lossy(&said.stderr).trim().to_owned();
+                let mut told = String::from_utf8_lossy(&said.stderr).trim().to_owned();
+                if let ["restart", unit] = words {
+                    told.push_str(&last_words(unit));
+                }
                 Err(InstallError::Systemd { what: words.join(" "), said: told })
             }
         }
     }
+}
+
+/// What a service that does not run said before it ended.
+fn last_words(unit: &str) -> String {
+    let asked = ["-u", unit, "-p", "err", "-n", "3", "-o", "cat", "--no-pager", "-q"];
+    let said = Command::new("journalctl").args(asked).stdin(Stdio::null()).output();
+    let said = said.map(|said| String::from_utf8_lossy(&said.stdout).trim().to_owned()).unwrap_or_default();
+    if said.is_empty() { said } else { format!("\nIts last words: {said}") }
 }
 
 /// Writes the program and its unit, and has it started where systemd runs. Answers with what was done.
@@ -234,6 +245,11 @@ pub(crate) fn uninstall(machine: &Machine, data: &Path) -> Result<Vec<PathBuf>, 
         let _if_empty = fs::remove_dir(machine.root.join("etc/kedge"));
     }
     Ok(removed)
+}
+
+/// Whether anything was installed for a data folder.
+pub(crate) fn is_there(machine: &Machine, data: &Path) -> bool {
+    !ours(machine, data).is_empty()
 }
 
 /// What was installed for a data folder.

@@ -107,6 +107,9 @@ pub(crate) fn install(role: Role, flags: &[String]) -> Result<(), Box<dyn Error>
 pub(crate) fn uninstall(data: &Path) -> Result<(), Box<dyn Error>> {
     let data = agent::absolute(data);
     let machine = Machine::at(None);
+    if !data.exists() && !install::is_there(&machine, &data) {
+        return say(&nothing(&data));
+    }
     let beside = Beside::new(|| "stopping what systemd runs".to_owned());
     let stopped = install::stop(&machine, &data);
     drop(beside);
@@ -116,10 +119,20 @@ pub(crate) fn uninstall(data: &Path) -> Result<(), Box<dyn Error>> {
     for removed in install::uninstall(&machine, &data)? {
         say(&format!("removed {}\n", removed.display()))?;
     }
-    say("nothing of it is left on this machine\n")
+    say(&format!("nothing of what used {} is left on this machine\n", data.display()))
+}
+
+fn nothing(data: &Path) -> String {
+    format!(
+        "there is nothing to take away: {} does not exist; --data-dir names another folder\n",
+        data.display()
+    )
 }
 
 pub(crate) fn clean(data: &Path) -> Result<(), Box<dyn Error>> {
+    if !data.exists() {
+        return say(&nothing(data));
+    }
     ending(data, || runtime()?.block_on(agent::clean(data)).map_err(Into::into))?;
     say("nothing of the node is left on this machine but its data\n")
 }

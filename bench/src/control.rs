@@ -156,6 +156,7 @@ fn line(measure: &str, ops: usize, took: Duration) -> Line {
         per_second: ops as f64 / seconds,
         p50_ms: None,
         p99_ms: None,
+        write_p99_ms: None,
         mb_per_second: None,
         server_cpu_us_per_op: None,
         server_rss_mb: None,

@@ -102,6 +102,7 @@ impl Seen {
             per_second: rounded(count as f64 / seconds),
             p50_ms: at(0.50),
             p99_ms: at(0.99),
+            write_p99_ms: None,
             mb_per_second: big.then(|| rounded(self.bytes as f64 / 1e6 / seconds)),
             server_cpu_us_per_op: cost.map(|(b, a)| rounded((a.cpu_us - b.cpu_us) / count.max(1) as f64)),
             server_rss_mb: self.after.map(|after| rounded(after.rss_mb)),

@@ -18,6 +18,9 @@ pub(crate) struct Line {
     pub(crate) p50_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) p99_ms: Option<f64>,
+    /// Of the writes that others heard of: what of their wait is not theirs to save.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) write_p99_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) mb_per_second: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -246,6 +246,12 @@ async fn reads_and_watches(
                 "ms",
                 10.0,
             );
+            table.at_most(
+                "watch: the same beyond the write's own p99",
+                late.p99_ms.unwrap_or(f64::MAX) - late.write_p99_ms.unwrap_or(0.0),
+                "ms",
+                10.0,
+            );
             named("kedge", api.run(Measure::DeletePods).await?);
             named("kedge", api.run(Measure::DeleteConfigmaps).await?);
             tokio::time::sleep(Duration::from_secs(5)).await;

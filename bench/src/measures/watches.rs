@@ -60,11 +60,13 @@ impl Api {
         let mut connection = Connection::open(&self.target).await?;
         let mut tick = tokio::time::interval(Duration::from_secs(1) / rate);
         let start = Instant::now();
-        let mut sent = Vec::with_capacity(events);
+        let (mut sent, mut writes) = (Vec::with_capacity(events), Vec::with_capacity(events));
         for number in 0..events {
             tick.tick().await;
-            sent.push(Instant::now());
+            let begin = Instant::now();
+            sent.push(begin);
             create(&mut connection, &run, number).await?;
+            writes.push(begin.elapsed());
         }
         let mut latencies = Vec::with_capacity(watchers * events);
         for watcher in watching {
@@ -74,7 +76,10 @@ impl Api {
         }
         // Latency counts from before the request is sent to the moment that the watcher has the event: it includes the
         // write itself with its sync.
-        Ok(Seen::new(latencies, start.elapsed()).line("watch-latency", watchers))
+        let elapsed = start.elapsed();
+        let write_p99_ms = Seen::new(writes, elapsed).line("write", 1).p99_ms;
+        let late = Seen::new(latencies, elapsed).line("watch-latency", watchers);
+        Ok(Line { write_p99_ms, ..late })
     }
 
     async fn write(&self, run: &str, events: usize, writers: usize) -> Result<(), BenchError> {

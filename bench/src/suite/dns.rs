@@ -43,6 +43,7 @@ pub(super) async fn dns(count: usize, table: &mut Table) -> Result<(), BenchErro
             per_second: count as f64 / seen.took.as_secs_f64(),
             p50_ms: part(50),
             p99_ms: part(99),
+            write_p99_ms: None,
             mb_per_second: None,
             server_cpu_us_per_op: None,
             server_rss_mb: None,

@@ -320,6 +320,7 @@ async fn load(measure: &str, at: SocketAddr, count: usize) -> Result<Line, Bench
         per_second: waits.len() as f64 / took.as_secs_f64(),
         p50_ms: part(50),
         p99_ms: part(99),
+        write_p99_ms: None,
         mb_per_second: None,
         server_cpu_us_per_op: None,
         server_rss_mb: None,

@@ -82,8 +82,14 @@ async fn flat(
     Ok(())
 }
 
-/// Ten clients that list everything again and again for as long as everything is rewritten, and the log cut short meanwhile.
+/// Ten clients that list everything again and again while others write, and the log is cut short meanwhile.
 async fn beside_lists(many: &Api, objects: usize, table: &mut Table) -> Result<(), BenchError> {
+    // That happens whenever the log has grown by as much as is stored: nine of ten are rewritten before, and what comes then is
+    // enough to make sure of it.
+    let (first, rest) = (many.size.count, objects / 10);
+    let writers =
+        |count| Api { size: Size { connections: 8, count, bytes: many.size.bytes }, ..many.clone() };
+    writers(objects - rest).config_map_updates("update", first, objects).await?;
     let (over, still) = watch::channel(false);
     let mut lists = Vec::new();
     for _ in 0..LISTS {
@@ -99,11 +105,9 @@ async fn beside_lists(many: &Api, objects: usize, table: &mut Table) -> Result<(
         }));
     }
     let before = compactions(many).await?;
-    // The log is cut short whenever it has grown by as much as is stored, so rewriting everything once and a bit more
-    // makes sure that this happens meanwhile.
-    let beside = Api { size: Size { connections: 8, count: objects * 6 / 5, bytes: 1024 }, ..many.clone() };
-    let first = many.size.count;
-    let line = named("kedge", beside.config_map_updates("update-beside-10-lists", first, objects).await?);
+    let beside = writers(3 * rest);
+    let updates = beside.config_map_updates("update-beside-10-lists", first + objects - rest, rest);
+    let line = named("kedge", updates.await?);
     let compacted = compactions(many).await? - before;
     // It fails only if nobody lists any more, which the next lines tell.
     let _told = over.send(true);

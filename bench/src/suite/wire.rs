@@ -6,7 +6,7 @@ use crate::measures::{Api, Measure};
 use crate::report::Line;
 
 /// Short measures vary more, and are taken more often.
-const SHORT: usize = 7;
+const SHORT: usize = 15;
 const ROUNDS: usize = 3;
 
 pub(super) async fn protobuf(api: &Api, pods: usize, table: &mut Table) -> Result<(), BenchError> {

@@ -33,22 +33,28 @@ enum Content {
     Empty,
     Whole(Bytes),
     /// Long, and known in full before it is sent.
-    Pieces(Pieces, Sent),
+    Pieces(Pieces, Turn),
     /// Made of what happens while it is sent: each piece must leave at once.
     Live(Pieces),
     /// The same, from somebody who may break off.
     Relayed(Pin<Box<dyn Stream<Item = Result<Bytes, Broken>> + Send>>),
 }
 
-/// How far a long answer is.
+/// How much of a long answer has left since others had their turn. Without pauses a connection would fill all the room that the network
+/// has, and many of them would keep everybody else waiting. The first pause comes after the first piece: the client has something to
+/// do then, while more is gathered.
 #[derive(Clone, Copy, Default)]
-enum Sent {
-    #[default]
-    Nothing,
-    /// The next piece is held back for a moment, in which the connection sends this one: otherwise it would gather many, while the client
-    /// has nothing to do.
-    First,
-    More,
+struct Turn {
+    sent: usize,
+    has_begun: bool,
+}
+
+impl Turn {
+    const LENGTH: usize = 128 * 1024;
+
+    fn is_over(self) -> bool {
+        self.sent >= if self.has_begun { Self::LENGTH } else { 1 }
+    }
 }
 
 impl Body {
@@ -70,7 +76,7 @@ impl Body {
     }
 
     fn long(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Self(Content::Pieces(Box::pin(pieces), Sent::default()))
+        Self(Content::Pieces(Box::pin(pieces), Turn::default()))
     }
 
     pub(crate) fn live(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Self {
@@ -199,17 +205,15 @@ impl http_body::Body for Body {
                 self.0 = Content::Empty;
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
-            Content::Pieces(_, sent @ Sent::First) => {
-                *sent = Sent::More;
+            Content::Pieces(_, turn) if turn.is_over() => {
+                *turn = Turn { sent: 0, has_begun: true };
                 context.waker().wake_by_ref();
                 Poll::Pending
             }
-            Content::Pieces(pieces, sent) => {
-                if matches!(sent, Sent::Nothing) {
-                    *sent = Sent::First;
-                }
-                pieces.as_mut().poll_next(context).map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
-            }
+            Content::Pieces(pieces, turn) => pieces.as_mut().poll_next(context).map(|piece| {
+                turn.sent += piece.as_ref().map_or(0, Bytes::len);
+                piece.map(|bytes| Ok(Frame::data(bytes)))
+            }),
             Content::Live(pieces) => {
                 pieces.as_mut().poll_next(context).map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
             }

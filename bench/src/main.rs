@@ -93,6 +93,14 @@ enum Command {
         #[arg(long)]
         quick: bool,
     },
+    /// A hundred thousand objects: what a write costs beside them, and beside lists of all of them
+    Growth {
+        #[arg(long, default_value = "target/release/kedge")]
+        kedge: PathBuf,
+        /// A tenth of the work, for a quick look
+        #[arg(long)]
+        quick: bool,
+    },
     /// The gateway beside nginx, and how soon new routes are served
     Gateway {
         /// A tenth of the work, for a quick look
@@ -198,6 +206,7 @@ async fn run(command: Command) -> Result<(), BenchError> {
         Command::Dns { quick } => suite::dns(quick).await?,
         Command::Webhooks { kedge, quick } => suite::creates(&kedge, quick).await?,
         Command::Reads { kedge, quick } => suite::reads(&kedge, quick).await?,
+        Command::Growth { kedge, quick } => suite::growth(&kedge, quick).await?,
         Command::Gateway { quick } => suite::gateway(quick).await?,
         Command::Services { kedge, quick, data: None, .. } => suite::services(&kedge, quick).await?,
         Command::Services { kedge, data: Some(data), scale, .. } => {

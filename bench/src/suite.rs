@@ -56,7 +56,7 @@ pub(crate) async fn run(programs: &Programs) -> Result<(), BenchError> {
     scheduling::scheduling(programs, folder.path(), scale, &mut table).await?;
     dns::dns(300_000 / scale, &mut table).await?;
     gateway::gateway(folder.path(), 200_000 / scale, &mut table).await?;
-    growth::growth(programs, folder.path(), 100_000 / scale, &mut table).await?;
+    growth::growth(&programs.kedge, folder.path(), 100_000 / scale, &mut table).await?;
     let with_services = proxy::proxy(&programs.kedge, folder.path(), scale, &mut table).await;
     let with_policies = policy::policy(scale, &mut table).await;
     // It needs root and containerd; without them the rest is worth printing all the same.
@@ -82,6 +82,16 @@ pub(crate) async fn reads(kedge: &Path, quick: bool) -> Result<(), BenchError> {
         .map_err(|source| BenchError::Write { path: "a temporary folder".into(), source })?;
     let mut table = Table::default();
     reads_and_watches(kedge, folder.path(), if quick { 10 } else { 1 }, &mut table).await?;
+    table.print();
+    Ok(())
+}
+
+/// Many objects alone.
+pub(crate) async fn growth(kedge: &Path, quick: bool) -> Result<(), BenchError> {
+    let folder = tempfile::tempdir()
+        .map_err(|source| BenchError::Write { path: "a temporary folder".into(), source })?;
+    let mut table = Table::default();
+    growth::growth(kedge, folder.path(), if quick { 10_000 } else { 100_000 }, &mut table).await?;
     table.print();
     Ok(())
 }

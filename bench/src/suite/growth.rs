@@ -12,7 +12,7 @@ use crate::measures::{Api, Measure};
 use crate::{BenchError, Size, report};
 
 use super::server::Server;
-use super::{CONNECTIONS, Programs, Table, fresh, median, named};
+use super::{CONNECTIONS, Table, fresh, median, named};
 
 /// How often few and many are measured in turn.
 const ROUNDS: usize = 9;
@@ -20,20 +20,20 @@ const ROUNDS: usize = 9;
 const LISTS: usize = 10;
 
 pub(super) async fn growth(
-    programs: &Programs,
+    kedge: &Path,
     folder: &Path,
     objects: usize,
     table: &mut Table,
 ) -> Result<(), BenchError> {
     report::note(&format!("growth to {objects} objects…"));
     let data = fresh(folder, "growth")?;
-    let server = Server::kedge(&programs.kedge, &data).await?;
+    let server = Server::kedge(kedge, &data).await?;
     let many = filled(&server, objects).await?;
-    flat(programs, folder, &many, objects, table).await?;
+    flat(kedge, folder, &many, objects, table).await?;
     beside_lists(&many, objects, table).await?;
     server.stop().await;
 
-    let again = Server::kedge(&programs.kedge, &data).await?;
+    let again = Server::kedge(kedge, &data).await?;
     table.at_most(
         &format!("start to /readyz with {objects} objects"),
         again.took.as_secs_f64() * 1000.0,
@@ -59,13 +59,13 @@ async fn filled(server: &Server, objects: usize) -> Result<Api, BenchError> {
 
 /// Few and many in turns, so that whatever else the machine does meets both, and each ratio is of neighbours.
 async fn flat(
-    programs: &Programs,
+    kedge: &Path,
     folder: &Path,
     many: &Api,
     objects: usize,
     table: &mut Table,
 ) -> Result<(), BenchError> {
-    let server = Server::kedge(&programs.kedge, &fresh(folder, "growth-few")?).await?;
+    let server = Server::kedge(kedge, &fresh(folder, "growth-few")?).await?;
     let few = filled(&server, objects / 100).await?;
     let mut ratios = Vec::new();
     for _ in 0..ROUNDS {

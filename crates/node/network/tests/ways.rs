@@ -311,9 +311,17 @@ fn nodes_that_move_leave_or_lose_their_ways() {
         node.place.inside(|| {
             let pod = Place::new();
             add(&node.network, "short", &pod);
-            let came = monitor.changes().unwrap();
+            let mut came = monitor.changes().unwrap();
+            // The tunnel came back a moment ago, and the kernel may only now be sure of its addresses.
+            let own = Socket::route().unwrap().link(&tunnel).unwrap().index;
+            came.retain(
+                |change| !matches!(change, Change::Address(at) | Change::Route(Some(at)) if *at == own),
+            );
             assert!(came.iter().any(|change| matches!(change, Change::Route(_))), "{came:?}");
-            assert!(!came.iter().any(|change| concerns(&node.network, change)), "{came:?}");
+            assert!(
+                !came.iter().any(|change| concerns(&node.network, change)),
+                "{came:?}; {own} is the tunnel"
+            );
         });
 
         // Node 3 leaves the cluster.

@@ -110,6 +110,23 @@ impl Cgroups {
         self.groups.make(&self.of(pod), &resources::of_pod(pod, self.most_processes))
     }
 
+    /// Whether a cgroup uses less memory than it may have from now on; what is no less than it may have now needs no look. In version 1 the
+    /// kernel refuses what is too little; in version 2 it takes it, and ends whoever uses more.
+    pub(crate) fn has_room(&self, path: &str, bytes: u64) -> Result<(), TooLittle> {
+        let memory = self.groups.sample(path).and_then(|sample| sample.memory).unwrap_or_default();
+        let is_less = memory.limit.is_none_or(|limit| bytes < limit);
+        match is_less && memory.working_set >= bytes {
+            true => Err(TooLittle { bytes, used: memory.working_set }),
+            false => Ok(()),
+        }
+    }
+
+    /// The same of a pod with the limits that it has now.
+    pub(crate) fn has_room_for_all(&self, pod: &Pod) -> Result<(), TooLittle> {
+        let limit = resources::of_pod(pod, None).memory;
+        limit.map_or(Ok(()), |bytes| self.has_room(&self.of(pod), bytes))
+    }
+
     /// Gives those of a class together what they ask for together.
     pub(crate) fn weigh<'a>(&self, pods: impl Iterator<Item = &'a Pod>) {
         let burstable = pods.filter(|pod| Qos::of(pod) == Qos::Burstable);
@@ -191,6 +208,14 @@ impl Cgroups {
     fn path(&self, below: &[&str]) -> String {
         path(self.driver, &[&[&*self.node], below].concat())
     }
+}
+
+/// Less memory than is used: nobody is ended for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("attempting to set memory limit ({bytes}) below current usage ({used})")]
+pub(crate) struct TooLittle {
+    bytes: u64,
+    used: u64,
 }
 
 /// Removes the cgroups of a node that no longer runs.

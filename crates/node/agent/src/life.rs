@@ -367,7 +367,9 @@ async fn carry_out(work: &Work, sandbox: Option<crate::view::Sandbox>, step: Ste
         Step::Kill { id, name, grace, why } => {
             work.kill(&id, &name, grace, &why, sandbox.as_ref()).await.map_err(failed)
         }
-        Step::Resize { id, name, to } => work.resize(&id, &name, to).await.map_err(failed),
+        Step::Resize { id, name, to } => {
+            work.resize(&id, &name, to).await.map_err(|error| Failure::of("RuntimeError", error))
+        }
         Step::ResizeAll { .. } => work.resize_all().await.map_err(|error| Failure::of("RuntimeError", error)),
         Step::Discard { ids, name, logs } => work.discard(&ids, &name, &logs).await.map_err(failed),
         Step::Clear => Ok(()),

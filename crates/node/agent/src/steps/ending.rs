@@ -10,6 +10,7 @@ use kedge_runtime::wire::{ContainerFilter, ContainerState, PodSandboxFilter, Pod
 use kedge_usage::UsageError;
 
 use super::Work;
+use crate::cgroups::TooLittle;
 use crate::hooks::{HookError, run_hook};
 use crate::plan::Why;
 use crate::spec::container::CONTAINER_NAME;
@@ -20,13 +21,15 @@ use crate::view::Sandbox;
 /// However little time there was, a container that is asked to end has this much to do it.
 const LEAST: Duration = Duration::from_secs(2);
 
-/// Other amounts for a pod as a whole could not be applied.
+/// Other amounts for a container, or a pod as a whole, could not be applied.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ResizeError {
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
     #[error("{0}: {cause}", cause = std::error::Error::source(.0).map(ToString::to_string).unwrap_or_default())]
     Cgroup(#[from] UsageError),
+    #[error(transparent)]
+    TooLittle(#[from] TooLittle),
 }
 
 impl Work {
@@ -147,10 +150,12 @@ impl Work {
         id: &str,
         name: &str,
         to: ResourceRequirements,
-    ) -> Result<(), RuntimeError> {
+    ) -> Result<(), ResizeError> {
         let Some(container) = self.container(name) else { return Ok(()) };
         let container = Container { resources: Some(to), ..container };
         let resources = resources::of_container(&self.pod, &container, &self.tools.machine);
+        self.check_room(id, resources.memory_limit_in_bytes)?;
+        self.tools.cgroups.has_room_for_all(&self.pod)?;
         // The pod as a whole has to have room for more before, and can have less only afterwards.
         let before = self.tools.cgroups.make(&self.pod);
         self.tools.runtime.update_container(id, resources).await?;
@@ -163,6 +168,7 @@ impl Work {
     /// Tells a pod as a whole that it may have other amounts, and with it those containers that have none of their own.
     pub(crate) async fn resize_all(&self) -> Result<(), ResizeError> {
         let (tools, pod) = (&self.tools, &self.pod);
+        tools.cgroups.has_room_for_all(pod)?;
         // It has to have room for more before, and can have less only afterwards.
         let before = tools.cgroups.make(pod);
         let label_selector = [(POD_UID.to_owned(), self.uid().to_owned())].into();
@@ -174,12 +180,20 @@ impl Work {
                 continue;
             }
             let resources = resources::of_container(pod, &container, &tools.machine);
+            self.check_room(&made.id, resources.memory_limit_in_bytes)?;
             match tools.runtime.update_container(&made.id, resources).await {
                 Err(error) if !error.is_absent() => return Err(error.into()),
                 _ => {}
             }
         }
         Ok(before.or_else(|_| tools.cgroups.make(pod))?)
+    }
+
+    /// Whether a container would live with this much memory; none is no limit.
+    fn check_room(&self, id: &str, bytes: i64) -> Result<(), TooLittle> {
+        let limit = u64::try_from(bytes).ok().filter(|bytes| *bytes > 0);
+        let path = self.tools.cgroups.container(&self.pod, id);
+        limit.map_or(Ok(()), |bytes| self.tools.cgroups.has_room(&path, bytes))
     }
 
     /// Forgets containers, and those of their logs that nobody will ask for.

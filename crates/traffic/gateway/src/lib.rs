@@ -36,6 +36,7 @@ pub use own::Own;
 pub use record::DnsRecord;
 pub use routes::Routes;
 pub use secret::TlsSecret;
+pub use upstream::{End, Heard, hear};
 
 /// The kinds that this crate brings.
 pub const MANIFESTS: &[&str] = &[include_str!("../manifests/dnsrecords.yaml")];

@@ -3,9 +3,11 @@
 
 mod answer;
 mod chunked;
+mod heard;
 mod http1;
 mod http2;
 mod outgoing;
+mod reading;
 mod relay;
 
 use std::collections::HashMap;
@@ -27,6 +29,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 pub(crate) use self::answer::Head;
+pub use self::heard::{End, Heard, hear};
 pub(crate) use self::http1::{Answer, Switched, exchange};
 pub(crate) use self::http2::call;
 pub(crate) use self::outgoing::{Framing, Outgoing};

@@ -5,7 +5,7 @@ use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::chunked::Chunked;
-use super::relay::Reading;
+use super::reading::Reading;
 use crate::headers;
 
 const MOST_HEADERS: usize = 128;
@@ -20,16 +20,29 @@ pub(crate) struct Head {
     pub(super) keeps: bool,
 }
 
-/// None if more bytes are needed. The bytes of the head are taken away.
+/// None if more bytes are needed. The bytes of the head are taken away, and those of heads that only say that there will be one: what
+/// an endpoint says on the way is between the two of us.
 pub(super) fn parse(bytes: &mut BytesMut, is_head_method: bool) -> Result<Option<Head>, String> {
+    loop {
+        match parse_one(bytes, is_head_method)? {
+            Some(head) if head.is_on_the_way() => {}
+            parsed => return Ok(parsed),
+        }
+    }
+}
+
+fn parse_one(bytes: &mut BytesMut, is_head_method: bool) -> Result<Option<Head>, String> {
     let mut found = [const { std::mem::MaybeUninit::uninit() }; MOST_HEADERS];
     let mut answer = httparse::Response::new(&mut []);
     let parsed = httparse::ParserConfig::default()
         .parse_response_with_uninit_headers(&mut answer, bytes, &mut found)
         .map_err(|error| error.to_string())?;
     let httparse::Status::Complete(used) = parsed else {
-        return if bytes.len() < LONGEST_HEAD { Ok(None) } else { Err("its head is too long".to_owned()) };
+        return if bytes.len() < LONGEST_HEAD { Ok(None) } else { Err(too_long()) };
     };
+    if used > LONGEST_HEAD {
+        return Err(too_long());
+    }
     let status = answer.code.and_then(|code| StatusCode::from_u16(code).ok()).ok_or("it has no status")?;
     let is_11 = answer.version == Some(1);
     let mut names = Vec::with_capacity(answer.headers.len());
@@ -46,6 +59,16 @@ pub(super) fn parse(bytes: &mut BytesMut, is_head_method: bool) -> Result<Option
         all.add(name, value)?;
     }
     all.finished(status, is_11, is_head_method).map(Some)
+}
+
+fn too_long() -> String {
+    "its head is too long".to_owned()
+}
+
+impl Head {
+    fn is_on_the_way(&self) -> bool {
+        self.status.is_informational() && self.status != StatusCode::SWITCHING_PROTOCOLS
+    }
 }
 
 #[derive(Default)]
@@ -159,6 +182,19 @@ mod tests {
                 false,
                 "200 Length(3) keeps",
             ),
+            (
+                "on the way",
+                "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n",
+                false,
+                "more",
+            ),
+            (
+                "after others on the way",
+                "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
+                false,
+                "204 Done keeps",
+            ),
+            ("another protocol", "HTTP/1.1 101 Switching Protocols\r\n\r\n", false, "101 Done keeps"),
             ("half a head", "HTTP/1.1 200 OK\r\nContent-", false, "more"),
             (
                 "two lengths",

@@ -43,7 +43,7 @@ impl Chunked {
         loop {
             match self {
                 Self::Size => match httparse::parse_chunk_size(bytes) {
-                    Ok(httparse::Status::Complete((used, size))) => {
+                    Ok(httparse::Status::Complete((used, size))) if is_size(&bytes[..used]) => {
                         bytes.advance(used);
                         *self = if size == 0 { Self::Trailers } else { Self::Data(size) };
                     }
@@ -85,7 +85,7 @@ impl Chunked {
         }
         let mut found = [httparse::EMPTY_HEADER; MOST_TRAILERS];
         let (used, headers) = match httparse::parse_headers(bytes, &mut found) {
-            Ok(httparse::Status::Complete(parsed)) => parsed,
+            Ok(httparse::Status::Complete(parsed)) if parsed.0 <= LONGEST_TRAILERS => parsed,
             Ok(httparse::Status::Partial) if bytes.len() < LONGEST_TRAILERS => return Ok(Piece::More),
             _ => return Err(ChunkError::Trailers),
         };
@@ -99,6 +99,13 @@ impl Chunked {
         *self = Self::Done;
         Ok(Piece::Trailers(trailers))
     }
+}
+
+/// The parser takes a line without a digit for none, and a line's end alone for part of an extension: both may mean something else to
+/// another reader.
+fn is_size(line: &[u8]) -> bool {
+    let ends = line.iter().filter(|byte| **byte == b'\n').count();
+    line.len() <= LONGEST_LINE && line[0].is_ascii_hexdigit() && ends == 1
 }
 
 #[cfg(test)]
@@ -134,6 +141,9 @@ mod tests {
             ("trailers", "1\r\na\r\n0\r\nX-Sum: 1\r\n\r\n", "a{\"x-sum\": \"1\"}. 0 left"),
             ("cut off", "5\r\nabc", "abc…"),
             ("no size", "x\r\n", "! no size of a chunk"),
+            ("an empty size", "1\r\na\r\n\r\n\r\n", "a! no size of a chunk"),
+            ("an extension alone", "1\r\na\r\n;x\r\n\r\n", "a! no size of a chunk"),
+            ("a bare line end in an extension", "1;\n\r\na\r\n0\r\n\r\n", "! no size of a chunk"),
             ("a size too large", "fffffffffffffffff\r\n", "! no size of a chunk"),
             ("a chunk that is longer than it says", "1\r\nabc\r\n", "a! a chunk without its end"),
             ("a bare line end", "1\r\na\n\n0\r\n\r\n", "a! a chunk without its end"),

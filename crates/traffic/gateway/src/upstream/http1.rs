@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 
 use super::answer::{self, Head};
 use super::outgoing::Outgoing;
+use super::reading::Reading;
 use super::relay::{Ear, Relay};
 use super::{Busy, Conn, Failure};
 
@@ -66,7 +67,7 @@ pub(crate) async fn exchange(conn: Conn, out: &mut Outgoing, patience: Duration)
         (_, ear) => {
             let Head { status, headers, upgrade, reading, keeps } = head;
             let relay = Relay::new(ear, busy, buffer, reading, keeps);
-            let head = Head { status, headers, upgrade, reading: super::relay::Reading::Done, keeps };
+            let head = Head { status, headers, upgrade, reading: Reading::Done, keeps };
             Ok(Answer::Whole(head, relay))
         }
     }
@@ -93,19 +94,9 @@ async fn wait(
     let to = busy.to();
     let reading = async {
         loop {
-            if !buffer.is_empty() {
-                let parsed = answer::parse(buffer, is_head_method);
-                match parsed.map_err(|why| Failure::Garbled { to, why })? {
-                    // What it says on the way is between the two of us.
-                    Some(head)
-                        if head.status.is_informational()
-                            && head.status != StatusCode::SWITCHING_PROTOCOLS =>
-                    {
-                        continue;
-                    }
-                    Some(head) => return Ok(head),
-                    None => {}
-                }
+            let parsed = answer::parse(buffer, is_head_method);
+            if let Some(head) = parsed.map_err(|why| Failure::Garbled { to, why })? {
+                return Ok(head);
             }
             buffer.reserve(ROOM);
             let read = ear.read_buf(buffer).await.map_err(|source| Failure::Broken { to, source })?;

@@ -13,17 +13,9 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::task::JoinSet;
 
 use super::Busy;
-use super::chunked::{Chunked, Piece};
+use super::reading::Reading;
 
 const PIECE: usize = 32 * 1024;
-
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Reading {
-    Length(u64),
-    Chunked(Chunked),
-    UntilClosed,
-    Done,
-}
 
 /// Where an answer comes from: the whole connection, or one half of it while a task still sends the request's body.
 pub(super) enum Ear {
@@ -88,38 +80,7 @@ impl Relay {
     /// What is there already, without reading.
     fn next(&mut self) -> io::Result<Option<Frame<Bytes>>> {
         let bad = |error| io::Error::new(io::ErrorKind::InvalidData, error);
-        let frame = match &mut self.reading {
-            Reading::Done => None,
-            _ if self.bytes.is_empty() => None,
-            Reading::Length(left) => {
-                let length = usize::try_from(*left).unwrap_or(usize::MAX).min(self.bytes.len());
-                *left -= length as u64;
-                if *left == 0 {
-                    self.reading = Reading::Done;
-                }
-                Some(Frame::data(self.bytes.split_to(length).freeze()))
-            }
-            Reading::UntilClosed => Some(Frame::data(self.bytes.split().freeze())),
-            Reading::Chunked(chunked) => match chunked.next(&mut self.bytes).map_err(bad)? {
-                Piece::More => None,
-                Piece::Data(data) => {
-                    // Looking behind the last chunk spares the client a second write.
-                    if self.bytes.starts_with(b"\r\n0\r\n\r\n") && *chunked == Chunked::DataEnd {
-                        let _end = self.bytes.split_to(7);
-                        self.reading = Reading::Done;
-                    }
-                    Some(Frame::data(data))
-                }
-                Piece::Trailers(trailers) => {
-                    self.reading = Reading::Done;
-                    Some(Frame::trailers(trailers))
-                }
-                Piece::End => {
-                    self.reading = Reading::Done;
-                    None
-                }
-            },
-        };
+        let frame = self.reading.next(&mut self.bytes).map_err(bad)?;
         if self.reading == Reading::Done {
             self.finish();
         }

@@ -14,12 +14,25 @@ pub(crate) use self::judge::judge;
 use super::kernel;
 use crate::status::disk::{Room, room};
 
+/// Only the top of the one tree of version 2 has it there.
+const CONTROLLERS: &str = "/sys/fs/cgroup/cgroup.controllers";
+const APPARMOR: &str = "/sys/module/apparmor/parameters/enabled";
+/// Where containerd looks for it.
+const PARSER: &str = "/sbin/apparmor_parser";
+
 /// A program that was looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Program {
     pub(crate) name: &'static str,
     /// What it says of its version; none if it is not there.
     pub(crate) version: Option<String>,
+}
+
+/// How processes are grouped here, and what for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cgroups {
+    pub(crate) version: u8,
+    pub(crate) controllers: Vec<String>,
 }
 
 /// A place at which we would listen.
@@ -39,8 +52,9 @@ pub(crate) struct Host {
     pub(crate) kernel: String,
     /// What the kernel was tried for, and whether it has it; none if nobody could tell.
     pub(crate) features: Vec<(&'static str, Option<bool>)>,
-    /// Controllers of cgroups that can be used.
-    pub(crate) cgroups: Vec<String>,
+    pub(crate) cgroups: Cgroups,
+    /// The kernel enforces AppArmor, but what would load profiles is not there.
+    pub(crate) lacks_parser: bool,
     pub(crate) programs: Vec<Program>,
     pub(crate) ports: Vec<Port>,
     pub(crate) room: Option<Room>,
@@ -73,6 +87,7 @@ pub(crate) fn look(about: About<'_>) -> Host {
         kernel: read("/proc/sys/kernel/osrelease"),
         features: if about.has_node { kernel::features() } else { Vec::new() },
         cgroups: cgroups(),
+        lacks_parser: read(APPARMOR) == "Y" && !Path::new(PARSER).exists(),
         programs: programs.iter().map(|name| program(name)).collect(),
         ports: about.ports.into_iter().map(|(what, flag, at, is_udp)| port(what, flag, at, is_udp)).collect(),
         room: room(about.data),
@@ -109,14 +124,16 @@ fn port(what: &'static str, flag: &'static str, at: SocketAddr, is_udp: bool) ->
     Port { what, flag, at, trouble: tried.err().map(|error| error.to_string()) }
 }
 
-/// Of version 2, or of version 1 where that is in use.
-fn cgroups() -> Vec<String> {
-    let two = read("/sys/fs/cgroup/cgroup.controllers");
-    let one = fs::read_to_string("/proc/cgroups").unwrap_or_default();
-    let enabled = one.lines().filter(|line| !line.starts_with('#') && line.ends_with("1"));
-    let mut all: Vec<String> = two.split_ascii_whitespace().map(str::to_owned).collect();
-    all.extend(enabled.filter_map(|line| line.split_ascii_whitespace().next()).map(str::to_owned));
-    all
+/// What the kernel knows of is not there in a tree of version 2 that was not given it. Version 1 may have such a tree beside it, elsewhere.
+fn cgroups() -> Cgroups {
+    if let Ok(given) = fs::read_to_string(CONTROLLERS) {
+        let controllers = given.split_ascii_whitespace().map(str::to_owned).collect();
+        return Cgroups { version: 2, controllers };
+    }
+    let known = fs::read_to_string("/proc/cgroups").unwrap_or_default();
+    let enabled = known.lines().filter(|line| !line.starts_with('#') && line.ends_with("1"));
+    let names = enabled.filter_map(|line| line.split_ascii_whitespace().next());
+    Cgroups { version: 1, controllers: names.map(str::to_owned).collect() }
 }
 
 fn available_memory() -> Option<u64> {

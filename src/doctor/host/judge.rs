@@ -1,6 +1,6 @@
 //! What a machine's facts mean for Kedge. Pure.
 
-use super::{Host, Port, Program};
+use super::{Cgroups, Host, Port, Program};
 use crate::doctor::finding::{Finding, doubt, fine, wrong};
 use crate::status::bytes;
 use crate::status::disk::Room;
@@ -23,7 +23,14 @@ pub(crate) fn judge(host: &Host) -> Vec<Finding> {
     let mut all = vec![of_root(host, has_node), of_kernel(host)];
     all.extend(host.features.iter().map(|(feature, has)| of_feature(feature, *has)));
     if has_node {
-        all.push(of_cgroups(host));
+        all.push(of_cgroups(&host.cgroups));
+    }
+    if has_node && host.lacks_parser {
+        all.push(doubt(
+            "the kernel enforces AppArmor, but /sbin/apparmor_parser is missing",
+            "containerd runs containers without its profile then, and refuses those that ask for one; before 1.6.18 it runs none",
+            "apt-get install apparmor, then start this machine again",
+        ));
     }
     all.extend(host.programs.iter().map(of_program));
     all.extend(host.ports.iter().map(of_port));
@@ -91,19 +98,27 @@ fn of_feature(feature: &str, has: Option<bool>) -> Finding {
     }
 }
 
-fn of_cgroups(host: &Host) -> Finding {
+fn of_cgroups(cgroups: &Cgroups) -> Finding {
+    let Cgroups { version, controllers } = cgroups;
     let missing: Vec<&str> = ["cpu", "memory", "pids"]
         .into_iter()
-        .filter(|name| !host.cgroups.iter().any(|has| has == name))
+        .filter(|name| !controllers.iter().any(|has| has == name))
         .collect();
-    match missing.is_empty() {
-        true => fine("cgroups for cpu, memory and pids"),
-        false => wrong(
-            format!("no cgroup controller for {}", missing.join(", ")),
-            "pods' requests and limits are kept by them",
-            "add cgroup_enable=memory (and cgroup_memory=1 on some boards) to the kernel's command line",
-        ),
+    if missing.is_empty() {
+        return fine(format!("cgroups (version {version}) for cpu, memory and pids"));
     }
+    wrong(
+        format!("no cgroup controller (version {version}) for {}", missing.join(", ")),
+        "pods' requests and limits are kept by them",
+        match missing[..] {
+            ["memory"] => {
+                "add cgroup_enable=memory (and cgroup_memory=1 on some boards) to the kernel's command line"
+            }
+            _ => {
+                "if this is a container, have them delegated to it; else have the init system give them to this tree, or use a kernel that has them"
+            }
+        },
+    )
 }
 
 fn of_program(program: &Program) -> Finding {

@@ -1,13 +1,18 @@
 use super::super::finding::{Finding, Level};
 use super::*;
 
+fn cgroups(version: u8, controllers: &[&str]) -> Cgroups {
+    Cgroups { version, controllers: controllers.iter().map(|name| (*name).to_owned()).collect() }
+}
+
 fn healthy() -> Host {
     let program = |name, said: &str| Program { name, version: Some(said.to_owned()) };
     Host {
         is_root: true,
         kernel: "6.1.0-31-amd64".to_owned(),
         features: vec![("nf_tables", Some(true)), ("vxlan", Some(true))],
-        cgroups: ["cpu", "memory", "pids"].map(str::to_owned).into(),
+        cgroups: cgroups(2, &["cpu", "memory", "pids"]),
+        lacks_parser: false,
         programs: vec![
             program("containerd", "containerd github.com/containerd/containerd 1.6.20~ds1 1"),
             program("runc", "runc version 1.1.5"),
@@ -34,8 +39,13 @@ fn healthy() -> Host {
 fn a_healthy_machine_has_nothing_to_mend() {
     let findings = judge(&healthy());
     assert!(findings.iter().all(|finding| finding.level == Level::Fine), "{findings:#?}");
-    let server =
-        Host { is_root: false, programs: Vec::new(), features: Vec::new(), cgroups: Vec::new(), ..healthy() };
+    let server = Host {
+        is_root: false,
+        programs: Vec::new(),
+        features: Vec::new(),
+        cgroups: cgroups(1, &[]),
+        ..healthy()
+    };
     assert!(judge(&server).iter().all(|finding| finding.level == Level::Fine), "a server without a node");
 }
 
@@ -70,10 +80,24 @@ fn each_trouble_is_found_with_what_to_do() {
         ),
         (
             "no memory cgroup",
-            Host { cgroups: vec!["cpu".to_owned(), "pids".to_owned()], ..healthy() },
+            Host { cgroups: cgroups(1, &["cpu", "pids"]), ..healthy() },
             Level::Wrong,
-            "for memory",
+            "(version 1) for memory",
             "cgroup_enable=memory",
+        ),
+        (
+            "an empty tree",
+            Host { cgroups: cgroups(2, &[]), ..healthy() },
+            Level::Wrong,
+            "(version 2) for cpu, memory, pids",
+            "delegated",
+        ),
+        (
+            "no parser",
+            Host { lacks_parser: true, ..healthy() },
+            Level::Doubt,
+            "apparmor_parser is missing",
+            "apt-get install apparmor",
         ),
         ("old containerd", Host { programs: vec![old], ..healthy() }, Level::Wrong, "1.4.13", "1.6"),
         (

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::{self, IsTerminal as _};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -33,6 +34,8 @@ const SECRET: usize = 16;
 const FILE: &str = "node-token";
 /// After the API did not take it.
 const AGAIN: Duration = Duration::from_secs(2);
+/// How long what is shown at a start is good for.
+const SHOWN: Duration = Duration::from_secs(60 * 60);
 
 /// `kedge1.<the authority's hash>.<id>.<secret>`
 #[derive(Clone, PartialEq, Eq)]
@@ -168,7 +171,7 @@ impl Info {
 }
 
 /// Makes what machines need that join this server, and keeps at it until it is done: what all nodes know alike, and a token in the
-/// data folder.
+/// data folder. Then says how a machine joins.
 pub(crate) async fn welcome(
     router: Router,
     cluster: Cluster,
@@ -188,10 +191,27 @@ pub(crate) async fn welcome(
         tracing::warn!("no machine can join yet: {}", crate::told(&error));
         clock.sleep(AGAIN).await;
     }
-    let path = path.display();
-    tracing::info!(
-        "to add a node, run on it what `kedge token create --print-join-command` shows here; {path} holds a token too"
-    );
+    // A secret is for a person's eyes; a log gets none.
+    if io::stdout().is_terminal() {
+        let _if_anybody_reads_on = crate::say(&invitation(&client, &clock).await);
+    } else {
+        let (data, path) = (data.display(), path.display());
+        tracing::info!(
+            "to add a node, run on it what `kedge token create --print-join-command --data-dir {data}` shows here; {path} holds a token too"
+        );
+    }
+}
+
+/// The command with which a machine joins, with a token that soon ends.
+pub(crate) async fn invitation(client: &Client, clock: &Clock) -> String {
+    loop {
+        match create(client, SHOWN, "Shown when the server started.", true, clock.now()).await {
+            Ok(command) => return format!("To add a node, run on it as root, within an hour:\n  {command}"),
+            // Where it is the cluster says a moment after its start.
+            Err(error) => tracing::debug!("no machine can join yet: {}", crate::told(&error)),
+        }
+        clock.sleep(AGAIN).await;
+    }
 }
 
 /// The token in the file is one of the cluster's. If somebody took it back, there is another.

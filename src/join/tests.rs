@@ -125,6 +125,19 @@ async fn a_machine_joins_once_and_stays() {
 }
 
 #[tokio::test]
+async fn what_a_server_shows_at_its_start_lets_a_machine_in() {
+    let (server, data, clock) = (Server::start().await, tempfile::tempdir().unwrap(), Clock::system());
+    let shown = crate::token::invitation(&server.admin, &clock).await;
+    let (_, command) = shown.split_once("\n  KEDGE_TOKEN=").unwrap();
+    let (token, rest) = command.split_once(' ').unwrap();
+    assert!(rest.starts_with(&format!("kedge agent --server {}\n", server.place)), "{shown}");
+    assert_ne!(token, server.token.trim(), "that one does not end");
+    let listed = crate::token::list(&server.admin, clock.now()).await.unwrap();
+    assert!(listed.lines().any(|line| line.contains("Shown when") && !line.contains("never")), "{listed}");
+    Membership::open(&server.settings(Some("n1"), Some(token)), data.path(), &clock).await.unwrap();
+}
+
+#[tokio::test]
 async fn nobody_takes_a_nodes_place() {
     let (server, clock) = (Server::start().await, Clock::system());
     let (data, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -290,6 +290,8 @@ fn networking(
 pub(crate) enum CleanupError {
     #[error("a server or an agent runs on {}: stop it first", data.display())]
     InUse { data: PathBuf },
+    #[error("only root may take away what a node left, and {} may be a node's: use sudo", data.display())]
+    NotRoot { data: PathBuf },
     #[error("cannot remove {}", data.display())]
     Data { data: PathBuf, source: std::io::Error },
     #[error("something of the node is left")]
@@ -303,8 +305,19 @@ pub(crate) enum CleanupError {
 /// Takes away what a node left on this machine. No server begins on its data meanwhile.
 pub(crate) async fn clean(data: &Path) -> Result<(), CleanupError> {
     let data = absolute(data);
+    may_take_away(&data)?;
     let _held = unused(&data)?;
     take_away(&data).await
+}
+
+/// A server without a node leaves nothing but its data, and needs no root for that.
+fn may_take_away(data: &Path) -> Result<(), CleanupError> {
+    // Who may not even look there is not who ran it.
+    let has_node = ["containerd", "pods"].iter().any(|part| data.join(part).try_exists().unwrap_or(true));
+    match has_node && !rustix::process::geteuid().is_root() {
+        true => Err(CleanupError::NotRoot { data: data.to_owned() }),
+        false => Ok(()),
+    }
 }
 
 /// Everything of a node that no longer runs but its data.
@@ -317,6 +330,7 @@ pub(crate) async fn take_away(data: &Path) -> Result<(), CleanupError> {
 /// The same, and its data too.
 pub(crate) async fn uninstall(data: &Path) -> Result<(), CleanupError> {
     let data = absolute(data);
+    may_take_away(&data)?;
     let _held = unused(&data)?;
     take_away(&data).await?;
     match std::fs::remove_dir_all(&data) {

@@ -1,6 +1,7 @@
 //! `kedge install`: has systemd run a server or an agent on this machine, now and whenever it starts; and takes that away again. What
 //! the machine then does is decided by the flags that were given.
 
+mod arrival;
 mod unit;
 
 use std::fs;
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use clap::Parser as _;
 
+pub(crate) use self::arrival::until_ready;
 pub(crate) use self::unit::Role;
 use crate::command::{self, Kedge};
 use crate::join::{self, JoinError};
@@ -90,8 +92,16 @@ fn last_words(unit: &str) -> String {
     if said.is_empty() { said } else { format!("\nIts last words: {said}") }
 }
 
-/// Writes the program and its unit, and has it started where systemd runs. Answers with what was done.
-pub(crate) fn install(machine: &Machine, role: Role, flags: &[String]) -> Result<String, InstallError> {
+/// What `install` did.
+#[derive(Debug)]
+pub(crate) struct Installed {
+    pub(crate) told: String,
+    /// Where what was started keeps its data; none if nothing was.
+    pub(crate) runs_on: Option<PathBuf>,
+}
+
+/// Writes the program and its unit, and has it started where systemd runs.
+pub(crate) fn install(machine: &Machine, role: Role, flags: &[String]) -> Result<Installed, InstallError> {
     let Understood { flags, token, data, grace } = understood(role, flags)?;
     let unit = machine.unit(role);
     if fs::read_to_string(&unit).is_ok_and(|text| unit::data_of(&text).is_none()) {
@@ -118,7 +128,7 @@ pub(crate) fn install(machine: &Machine, role: Role, flags: &[String]) -> Result
             "systemd does not run here; where it does, `systemctl enable --now {name}` starts it\n"
         )),
     }
-    Ok(told)
+    Ok(Installed { told, runs_on: machine.has_systemd.then_some(data) })
 }
 
 /// What flags say, and the config file beside them.
@@ -283,7 +293,8 @@ mod tests {
         let machine = Machine::at(Some(root.path().to_owned()));
         let flags =
             words("--server https://10.0.0.1:6443 --token kedge1.a.b.c --data-dir /srv/k --node-name n1");
-        let told = install(&machine, Role::Agent, &flags).unwrap();
+        let Installed { told, runs_on } = install(&machine, Role::Agent, &flags).unwrap();
+        assert_eq!(runs_on, None);
         assert!(told.contains("systemctl enable --now kedge-agent.service"), "{told}");
         let unit = fs::read_to_string(machine.unit(Role::Agent)).unwrap();
         assert!(!unit.contains("kedge1.a.b.c"), "a unit is everybody's to read:\n{unit}");

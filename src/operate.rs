@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::backup::Part;
 use crate::command::Output;
 use crate::hatch::{self, Ask, HatchError};
-use crate::install::{self, Machine, Role};
+use crate::install::{self, Installed, Machine, Role};
 use crate::settings::Settings;
 use crate::{agent, backup, certs, doctor, say, secrets, status};
 
@@ -99,9 +99,15 @@ pub(crate) fn restore(file: &Path, data: &Path, keys_only: bool, force: bool) ->
 
 pub(crate) fn install(role: Role, flags: &[String]) -> Result<(), Box<dyn Error>> {
     let beside = Beside::new(move || format!("waiting until {} runs", role.unit()));
-    let told = install::install(&Machine::at(None), role, flags);
+    let installed = install::install(&Machine::at(None), role, flags);
     drop(beside);
-    say(&told?)
+    let Installed { told, runs_on } = installed?;
+    say(&told)?;
+    let Some(data) = runs_on else { return Ok(()) };
+    let beside = Beside::new(|| "waiting until the node is ready".to_owned());
+    let arrived = runtime()?.block_on(install::until_ready(role, &data, &Clock::system()));
+    drop(beside);
+    say(&arrived.unwrap_or_default())
 }
 
 pub(crate) fn uninstall(data: &Path) -> Result<(), Box<dyn Error>> {

@@ -1,0 +1,84 @@
+//! Waits until the node of what was installed is part of its cluster, so that what is typed next finds it there.
+
+use std::path::Path;
+use std::time::Duration;
+
+use kedge_clock::Clock;
+
+use super::Role;
+use crate::{ask, control, hatch, join, status, told};
+
+const LONGEST: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_millis(200);
+/// For one look.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What became of the node, in words; none if what was installed has no node.
+pub(crate) async fn until_ready(role: Role, data: &Path, clock: &Clock) -> Option<String> {
+    let begun = clock.now();
+    loop {
+        let why = match ask::within(clock, PATIENCE, look(role, data)).await {
+            Ok(node) => return node.map(|node| format!("node {node} is Ready\n")),
+            Err(why) => why,
+        };
+        if clock.now().duration_since(begun).unsigned_abs() >= LONGEST {
+            let (seconds, data) = (LONGEST.as_secs(), data.display());
+            return Some(format!(
+                "the node is not Ready after {seconds} s: {why}; `kedge doctor --data-dir {data}` says more\n"
+            ));
+        }
+        clock.sleep(LOOK).await;
+    }
+}
+
+/// The node that is ready, if there is to be one.
+async fn look(role: Role, data: &Path) -> Result<Option<String>, String> {
+    let running = hatch::running(data).await.map_err(|error| told(&error))?;
+    let Some(node) = running.node else { return Ok(None) };
+    let client = match role {
+        Role::Server => control::remote(&data.join("kubeconfig")).await.map_err(|error| told(&error))?,
+        Role::Agent => join::client(data).map_err(|error| told(&error))?,
+    };
+    let object = ask::object(&client, &format!("/api/v1/nodes/{node}")).await;
+    match status::is_ready(&object.map_err(|error| told(&*error))?) {
+        true => Ok(Some(node)),
+        false => Err(format!("node {node} does not say that it is")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::hatch::Hatch;
+
+    fn hatch(data: &Path, node: Option<&str>) -> Hatch {
+        let (data, node) = (data.to_owned(), node.map(str::to_owned));
+        Hatch { role: "agent", data, node, servers: Vec::new(), store: None }
+    }
+
+    #[tokio::test]
+    async fn who_has_no_node_waits_for_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let _serving = tokio::spawn(hatch(folder.path(), None).serve());
+        assert_eq!(until_ready(Role::Agent, folder.path(), &Clock::system()).await, None);
+    }
+
+    #[tokio::test]
+    async fn a_node_is_not_waited_for_for_ever() {
+        let (folder, clock) = (tempfile::tempdir().unwrap(), Clock::manual(Timestamp::UNIX_EPOCH));
+        let _serving = tokio::spawn(hatch(folder.path(), Some("n1")).serve());
+        let time = async {
+            loop {
+                clock.advance(LOOK);
+                tokio::task::yield_now().await;
+            }
+        };
+        let told = tokio::select! {
+            told = until_ready(Role::Agent, folder.path(), &clock) => told.unwrap(),
+            () = time => unreachable!(),
+        };
+        assert!(told.starts_with("the node is not Ready after 60 s: "), "{told}");
+    }
+}

@@ -73,6 +73,16 @@ where
     Ok(seen)
 }
 
+/// Does it on one thread: what a single connection hands from thread to thread would be measured, too.
+pub(crate) async fn alone<T: Send + 'static>(
+    work: impl Future<Output = Result<T, BenchError>> + Send + 'static,
+) -> Result<T, BenchError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime
+        .map_err(|error| BenchError::NotReady { program: "a client".to_owned(), why: error.to_string() })?;
+    tokio::task::spawn_blocking(move || runtime.block_on(work)).await?
+}
+
 impl Seen {
     pub(crate) fn new(latencies: Vec<Duration>, elapsed: Duration) -> Self {
         Self { latencies, bytes: 0, elapsed, before: None, after: None }

@@ -24,6 +24,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Method;
 use http_body_util::BodyExt;
+use tempfile::TempDir;
 
 use crate::connect::Connection;
 use crate::measures::{Api, Measure, NAMESPACE};
@@ -40,10 +41,8 @@ pub(crate) struct Programs {
 const CONNECTIONS: usize = 64;
 
 pub(crate) async fn run(programs: &Programs) -> Result<(), BenchError> {
-    let folder = tempfile::tempdir()
-        .map_err(|source| BenchError::Write { path: "a temporary folder".into(), source })?;
-    let scale = if programs.quick { 10 } else { 1 };
-    let mut table = Table::default();
+    let (folder, mut table) = (temporary()?, Table::default());
+    let scale = scale(programs.quick);
     start_and_idle(programs, folder.path(), &mut table).await?;
     writes(programs, folder.path(), 20_000 / scale, &mut table).await?;
     webhooks::webhooks(&programs.kedge, folder.path(), 5_000 / scale, &mut table).await?;
@@ -68,77 +67,63 @@ pub(crate) async fn run(programs: &Programs) -> Result<(), BenchError> {
 
 /// Creates through webhooks alone.
 pub(crate) async fn creates(kedge: &Path, quick: bool) -> Result<(), BenchError> {
-    let folder = tempfile::tempdir()
-        .map_err(|source| BenchError::Write { path: "a temporary folder".into(), source })?;
-    let mut table = Table::default();
-    webhooks::webhooks(kedge, folder.path(), if quick { 500 } else { 5_000 }, &mut table).await?;
-    table.print();
-    Ok(())
+    let count = 5_000 / scale(quick);
+    by_itself(async |folder, table| webhooks::webhooks(kedge, folder, count, table).await).await
 }
 
 /// Reads alone.
 pub(crate) async fn reads(kedge: &Path, quick: bool) -> Result<(), BenchError> {
-    let folder = tempfile::tempdir()
-        .map_err(|source| BenchError::Write { path: "a temporary folder".into(), source })?;
-    let mut table = Table::default();
-    reads_and_watches(kedge, folder.path(), if quick { 10 } else { 1 }, &mut table).await?;
-    table.print();
-    Ok(())
+    by_itself(async |folder, table| reads_and_watches(kedge, folder, scale(quick), table).await).await
 }
 
 /// Many objects alone.
 pub(crate) async fn growth(kedge: &Path, quick: bool) -> Result<(), BenchError> {
-    let folder = tempfile::tempdir()
-        .map_err(|source| BenchError::Write { path: "a temporary folder".into(), source })?;
-    let mut table = Table::default();
-    growth::growth(kedge, folder.path(), if quick { 10_000 } else { 100_000 }, &mut table).await?;
-    table.print();
-    Ok(())
+    let count = 100_000 / scale(quick);
+    by_itself(async |folder, table| growth::growth(kedge, folder, count, table).await).await
 }
 
 /// Services alone.
 pub(crate) async fn services(kedge: &Path, quick: bool) -> Result<(), BenchError> {
-    let folder = tempfile::tempdir()
-        .map_err(|source| BenchError::Write { path: "a temporary folder".into(), source })?;
-    let mut table = Table::default();
-    proxy::proxy(kedge, folder.path(), if quick { 10 } else { 1 }, &mut table).await?;
-    table.print();
-    Ok(())
+    by_itself(async |folder, table| proxy::proxy(kedge, folder, scale(quick), table).await).await
 }
 
 /// Policies alone.
 pub(crate) async fn policies(quick: bool) -> Result<(), BenchError> {
-    let mut table = Table::default();
-    policy::policy(if quick { 10 } else { 1 }, &mut table).await?;
-    table.print();
-    Ok(())
+    by_itself(async |_, table| policy::policy(scale(quick), table).await).await
 }
 
 /// The network of pods alone.
 pub(crate) async fn podnet(kedge: &Path, quick: bool) -> Result<(), BenchError> {
-    let folder = tempfile::tempdir()
-        .map_err(|source| BenchError::Write { path: "a temporary folder".into(), source })?;
-    let mut table = Table::default();
-    podnet::podnet(kedge, folder.path(), if quick { 10 } else { 1 }, &mut table).await?;
-    table.print();
-    Ok(())
+    by_itself(async |folder, table| podnet::podnet(kedge, folder, scale(quick), table).await).await
 }
 
 /// The cluster's DNS alone.
 pub(crate) async fn dns(quick: bool) -> Result<(), BenchError> {
-    let mut table = Table::default();
-    dns::dns(if quick { 30_000 } else { 300_000 }, &mut table).await?;
+    by_itself(async |_, table| dns::dns(300_000 / scale(quick), table).await).await
+}
+
+/// The gateway alone.
+pub(crate) async fn gateway(quick: bool) -> Result<(), BenchError> {
+    by_itself(async |folder, table| gateway::gateway(folder, 200_000 / scale(quick), table).await).await
+}
+
+/// One part of the suite, printed by itself.
+async fn by_itself(
+    part: impl AsyncFnOnce(&Path, &mut Table) -> Result<(), BenchError>,
+) -> Result<(), BenchError> {
+    let (folder, mut table) = (temporary()?, Table::default());
+    part(folder.path(), &mut table).await?;
     table.print();
     Ok(())
 }
 
-pub(crate) async fn gateway(quick: bool) -> Result<(), BenchError> {
-    let folder = tempfile::tempdir()
-        .map_err(|source| BenchError::Write { path: "a temporary folder".into(), source })?;
-    let mut table = Table::default();
-    gateway::gateway(folder.path(), if quick { 20_000 } else { 200_000 }, &mut table).await?;
-    table.print();
-    Ok(())
+fn temporary() -> Result<TempDir, BenchError> {
+    tempfile::tempdir().map_err(|source| BenchError::Write { path: "a temporary folder".into(), source })
+}
+
+/// By how much less is done.
+fn scale(quick: bool) -> usize {
+    if quick { 10 } else { 1 }
 }
 
 /// An empty server: how soon it is ready, what it costs when nothing happens.

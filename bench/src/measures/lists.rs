@@ -18,12 +18,18 @@ const HEAD: usize = 2048;
 impl Api {
     pub(super) async fn list(&self, page: Option<usize>) -> Result<Line, BenchError> {
         let measure = page.map_or("list-pods".to_owned(), |page| format!("list-pods-by-{page}"));
-        let seen = load::run(&self.target, 1, ROUNDS, self.server, move |mut connection, _| async move {
-            let read = match page {
-                Some(page) => pages(&mut connection, page).await?,
-                None => connection.drain(Method::GET, &format!("{NAMESPACE}/pods"), "", Bytes::new()).await?,
+        let (target, server) = (self.target.clone(), self.server);
+        let seen = load::alone(async move {
+            let read = move |mut connection: Connection, _| async move {
+                let read = match page {
+                    Some(page) => pages(&mut connection, page).await?,
+                    None => {
+                        connection.drain(Method::GET, &format!("{NAMESPACE}/pods"), "", Bytes::new()).await?
+                    }
+                };
+                Ok((connection, read))
             };
-            Ok((connection, read))
+            load::run(&target, 1, ROUNDS, server, read).await
         });
         Ok(seen.await?.line(&measure, 1))
     }

@@ -25,7 +25,7 @@ use tokio_rustls::server::TlsStream;
 use crate::router::Router;
 use crate::who::Peer;
 
-const HANDSHAKE: Duration = Duration::from_secs(10);
+const HANDSHAKE: Duration = Duration::from_secs(30);
 /// How long a peer may say nothing at first.
 const FIRST_WORDS: Duration = Duration::from_secs(30);
 /// A peer that vanished without a word is noticed after this and another half of it.

@@ -110,8 +110,8 @@ impl Life {
         }
     }
 
-    /// Until nothing of the pod is left on this node.
-    pub(crate) async fn live(mut self) {
+    /// Until the pod is gone. Answers whether nothing of it is left on this node but its folders.
+    pub(crate) async fn live(mut self) -> bool {
         let uid = self.pod.metadata.uid.clone().unwrap_or_default();
         loop {
             self.told = self.wanted.borrow_and_update().clone();
@@ -145,10 +145,11 @@ impl Life {
                 self.tools.cpus.release(&uid);
                 Box::pin(self.clear(&pod)).await;
                 if pod.metadata.deletion_timestamp.is_some() && Box::pin(self.leave(&pod)).await {
+                    let is_gone = Box::pin(self.remove_traces(&pod)).await;
                     self.registry.forget(&uid);
                     self.tools.roster.forget(&uid);
                     self.tools.tally.forget(&uid);
-                    return;
+                    return is_gone;
                 }
             }
             if let Some(sandbox) = view.ready_sandbox() {

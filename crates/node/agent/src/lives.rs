@@ -35,7 +35,8 @@ pub(crate) struct Lives {
     known: HashMap<String, Known>,
     /// Pods from files that wait until another one of their name is gone.
     waiting: HashMap<String, Pod>,
-    tasks: JoinSet<String>,
+    /// Whose life ended, and whether nothing is left of it but its folders.
+    tasks: JoinSet<(String, bool)>,
 }
 
 impl Lives {
@@ -125,14 +126,16 @@ impl Lives {
         self.known.insert(uid.clone(), Known { tell, source });
         let life = Life::new(self.tools.clone(), self.registry.clone(), wanted, self.registry.bell(&uid));
         self.tasks.spawn(async move {
-            life.live().await;
-            uid
+            let is_gone = life.live().await;
+            (uid, is_gone)
         });
     }
 
-    /// A pod that is gone without having waited for us ends as if it were deleted now.
+    /// A pod that is gone without having waited for us ends as if it were deleted now. Its room is another's already: whoever gives it
+    /// away does not know it any more.
     fn vanish(&self, uid: &str) {
         let Some(known) = self.known.get(uid) else { return };
+        self.registry.release(uid);
         let now = self.tools.now();
         known.tell.send_modify(|pod| *pod = Arc::new(deleted(pod, now)));
     }
@@ -140,7 +143,11 @@ impl Lives {
     /// Waits for the end of a life; never, if there is none.
     pub(crate) async fn ended(&mut self) {
         match self.tasks.join_next().await {
-            Some(Ok(uid)) => {
+            Some(Ok((uid, is_gone))) => {
+                // Not by the life itself: what was told of the pod while it ended was written down in its folder.
+                if is_gone {
+                    self.tools.folders.remove(&uid);
+                }
                 let Some(over) = self.known.remove(&uid) else { return };
                 let key = name(&over.tell.borrow());
                 if let Some(next) = self.waiting.remove(&key) {

@@ -29,27 +29,24 @@ impl Life {
         self.tools.cgroups.remove(uid).await;
     }
 
-    /// Tells the API that nothing of the pod runs any more, and takes away the last traces. False if it has to be tried
-    /// again.
+    /// Tells the API that nothing of the pod runs any more. False if it has to be tried again.
     pub(super) async fn leave(&mut self, pod: &Pod) -> bool {
-        if !self.cleared || !self.reports.flush().await || !self.delete(pod).await {
-            return false;
-        }
+        self.cleared && self.reports.flush().await && self.delete(pod).await
+    }
+
+    /// Takes away the last traces but the pod's folders. False if something is left.
+    pub(super) async fn remove_traces(&self, pod: &Pod) -> bool {
         let uid = pod.metadata.uid.as_deref().unwrap_or_default();
         for _ in 0..TRIES {
             match remove_all(&self.tools, uid).await {
-                Ok(()) => {
-                    self.tools.cgroups.remove(uid).await;
-                    self.tools.folders.remove(uid);
-                    return true;
-                }
+                Ok(()) => return true,
                 Err(error) => {
                     tracing::debug!(pod = %name(pod), %error, "cannot remove what is left of a pod")
                 }
             }
             self.tools.steady.until(later(self.tools.steady.now(), PAUSE)).await;
         }
-        true
+        false
     }
 
     async fn delete(&self, pod: &Pod) -> bool {

@@ -112,7 +112,7 @@ fn again(seed: u64, row: &Row) -> String {
 
 fn begin() -> Stage {
     let begun = Instant::now();
-    let mut scene = Scene::start_with(Outfit { disk: Some(384), clock: true });
+    let mut scene = Scene::start_with(Outfit { disk: Some(384), clock: true, ..Outfit::default() });
     scene.join();
     kedge_fleet::enter(&scene.switch.file());
     let door = Door::of(&scene);

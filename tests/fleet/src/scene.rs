@@ -23,6 +23,8 @@ pub struct Outfit {
     pub disk: Option<u32>,
     /// A clock for each kedge.
     pub clock: bool,
+    /// Addresses of both families for pods and Services; the machines themselves have one.
+    pub both_families: bool,
 }
 
 pub struct Scene {
@@ -31,6 +33,7 @@ pub struct Scene {
     pub three: Machine,
     /// How the machines were before anything ran on them, in this order.
     pub before: [Traces; 3],
+    outfit: Outfit,
     runtime: tokio::runtime::Runtime,
     // The last to go: nothing is reached without it.
     pub switch: Switch,
@@ -58,7 +61,7 @@ impl Scene {
         let [server, two, three] = ["one", "two", "three"].map(&mut machine);
         let before = [&server, &two, &three].map(|machine| Traces::of(&machine.host, &machine.data()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let mut scene = Self { server, two, three, before, runtime, switch, _folder: folder };
+        let mut scene = Self { server, two, three, before, outfit, runtime, switch, _folder: folder };
         scene.start_server();
         scene.node_is("one", "True");
         scene.import(|scene| &scene.server);
@@ -70,6 +73,14 @@ impl Scene {
         let mut flags = vec!["server", "--node-name", "one", "--write-kubeconfig", &kubeconfig];
         flags.extend(["--node-monitor-grace-period", "20s"]);
         flags.extend(NODE);
+        if self.outfit.both_families {
+            flags.extend([
+                "--cluster-cidr",
+                "10.244.0.0/16,fd00:244::/56",
+                "--service-cidr",
+                "10.96.0.0/16,fd00:96::/112",
+            ]);
+        }
         self.server.run(&flags);
     }
 

@@ -11,6 +11,8 @@ use crate::time::{self, Precision};
 #[derive(Debug, Default)]
 pub(in crate::encode) struct Exchange {
     edits: Vec<Edit>,
+    /// The places of those of the last object in the order of its encoding: those of the next one mostly come in the same.
+    order: Vec<usize>,
     /// Values that are not written as they are read, and lengths.
     made: Vec<u8>,
     /// The last time that was read: neighbours were often made in the same second.
@@ -155,12 +157,25 @@ impl Exchange {
             // What `edit` has noted since are lengths around these, which are among them already.
             self.grown = grown;
         }
-        self.edits.sort_unstable_by_key(|edit| edit.gone);
+        self.sort();
+    }
+
+    /// Puts the edits in the order of the encoding, as it was for the last object if that still holds.
+    fn sort(&mut self) {
+        let Self { edits, order, .. } = self;
+        let place = |at: &usize| edits.get(*at).map(|edit| edit.gone);
+        if order.len() != edits.len() {
+            order.clear();
+            order.extend(0..edits.len());
+        }
+        if !order.is_sorted_by_key(place) {
+            order.sort_unstable_by_key(place);
+        }
     }
 
     pub(super) fn write(&self, template: &[u8], json: &[u8], out: &mut Vec<u8>) {
         let mut at = 0;
-        for edit in &self.edits {
+        for edit in self.order.iter().filter_map(|at| self.edits.get(*at)) {
             let source = match edit.from {
                 Source::Json => json,
                 Source::Made => &self.made,

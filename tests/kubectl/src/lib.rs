@@ -22,6 +22,8 @@ mod describe;
 #[cfg(test)]
 mod drain;
 #[cfg(test)]
+mod edit;
+#[cfg(test)]
 mod explain;
 #[cfg(test)]
 mod forms;
@@ -29,6 +31,8 @@ mod forms;
 mod kinds;
 #[cfg(test)]
 mod look;
+#[cfg(test)]
+mod mistakes;
 #[cfg(test)]
 mod node;
 #[cfg(test)]

@@ -27,6 +27,10 @@ const LINES: &[(&str, &str)] = &[
     // Verbs, the words below them, and the binary's own commands with their flags.
     ("kedge desc⇥", "kedge describe"),
     ("kedge rollout sta⇥", "kedge rollout status"),
+    ("kedge cluster-info du⇥", "kedge cluster-info dump"),
+    ("kedge cluster-info dump --output-d⇥", "kedge cluster-info dump --output-directory"),
+    ("kedge auth rec⇥", "kedge auth reconcile"),
+    ("kedge auth reconcile --remove-extra-p⇥", "kedge auth reconcile --remove-extra-permissions"),
     ("kedge kubectl api-r⇥", "kedge kubectl api-resources"),
     ("kedge serv⇥", "kedge server"),
     ("kedge token cre⇥", "kedge token create"),

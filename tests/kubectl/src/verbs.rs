@@ -227,6 +227,126 @@ fn what_is_edited_is_sent() {
     }
 }
 
+const ROLES: &str = "\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: WHO, namespace: walk, labels: {a: b}}
+rules:
+- {apiGroups: [''], resources: [pods, services], verbs: [get, list]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: WHO, namespace: walk}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: ROLE}
+subjects:
+- {kind: User, name: jane, apiGroup: rbac.authorization.k8s.io}
+- {kind: ServiceAccount, name: default, namespace: walk}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: WHO}
+rules:
+- {nonResourceURLs: [/x], verbs: [get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: WHO-all, annotations: {rbac.authorization.kubernetes.io/autoupdate: 'UPDATES'}}
+aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: not-meant}
+";
+
+#[test]
+fn roles_are_reconciled_as_kubectl_does() {
+    let cluster = Cluster::start();
+    let less =
+        ROLES.replace("pods, services", "pods").replace("get, list", "get, watch").replace("jane", "joe");
+    let other = less.replace("ROLE", "other").replace("a: b", "c: d");
+    for (case, manifest, flags) in [
+        ("a try", ROLES, "--dry-run=client"),
+        ("nothing is there yet", ROLES, ""),
+        ("everything is there", ROLES, ""),
+        ("something else is added", &*less, ""),
+        ("and what was there goes", &less, "--remove-extra-permissions --remove-extra-subjects"),
+        ("another role", &other, ""),
+        ("names alone", ROLES, "-o name"),
+        ("too much", ROLES, "extra"),
+    ] {
+        let told = |who: &str| {
+            let text = manifest.replace("WHO", who).replace("ROLE", who).replace("UPDATES", "false");
+            let file = cluster.file(&format!("{who}.yaml"), &text);
+            let words = words(format!("auth reconcile -f {file} {flags}").trim());
+            let arguments = words.iter().map(String::as_str);
+            let run = if who == "ours" { cluster.own_command(arguments) } else { cluster.command(arguments) };
+            let answer = answer(run);
+            let first = if answer.code == Some(0) {
+                answer.err
+            } else {
+                answer.err.lines().next().unwrap().to_owned()
+            };
+            let kinds = "role,rolebinding,clusterrole";
+            let found = cluster.kubectl(["get", kinds, "-o", "json"]);
+            let mut state = crate::own::settled(&found);
+            let all = state["items"].as_array_mut().unwrap();
+            all.retain(|one| one["metadata"]["name"].as_str().unwrap().starts_with(who));
+            let state = serde_json::to_string_pretty(&state).unwrap();
+            [answer.out, first, state].map(|text| text.replace(who, "WHO"))
+        };
+        assert_eq!(told("ours"), told("stock"), "{case}");
+    }
+}
+
+/// Every document of a dump, and what is between them.
+fn dumped(text: &str) -> Vec<String> {
+    let json: String =
+        text.lines().filter(|line| !line.starts_with("====") && !line.starts_with("Request log")).collect();
+    let documents = serde_json::Deserializer::from_str(&json).into_iter::<Value>();
+    let mut found: Vec<String> = documents
+        .map(|document| {
+            let document = document.unwrap();
+            // Fields differ with the version whose types kubectl prints; which objects there are does not.
+            let items = document["items"].as_array().into_iter().flatten();
+            let names: Vec<&str> = items.filter_map(|one| one["metadata"]["name"].as_str()).collect();
+            format!("{} {}", document["kind"], names.join(" "))
+        })
+        .collect();
+    found.extend(text.lines().filter(|line| line.starts_with("====")).map(str::to_owned));
+    found
+}
+
+#[test]
+fn a_dump_has_what_kubectls_has() {
+    let cluster = Cluster::start();
+    cluster.kubectl_with(WEB, ["apply", "-f", "-"]);
+    eventually("the pods are there", || {
+        let pods = cluster.kubectl(["get", "pods", "-o", "name"]);
+        if pods.lines().count() == 2 { Ok(()) } else { Err(pods) }
+    });
+    for line in ["cluster-info dump", "cluster-info dump -A", "cluster-info dump --namespaces=walk,default"] {
+        let (ours, stock) = crate::own::both(&cluster, line);
+        assert_eq!(ours.code, Some(0), "{line}: {}", ours.err);
+        assert_eq!(dumped(&ours.out), dumped(&stock.out), "{line}");
+    }
+    for end in ["json", "yaml"] {
+        let files = |own: bool| {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().display().to_string();
+            let words = words(&format!("cluster-info dump -o {end} --output-directory={path}"));
+            let arguments = words.iter().map(String::as_str);
+            let run = if own { cluster.own_command(arguments) } else { cluster.command(arguments) };
+            let said = answer(run).out.replace(&path, "FOLDER");
+            let found =
+                Command::new("find").arg(".").args(["-type", "f"]).current_dir(&folder).output().unwrap();
+            let mut found: Vec<String> = text(&found.stdout).lines().map(str::to_owned).collect();
+            found.sort();
+            (said, found)
+        };
+        assert_eq!(files(true), files(false), "{end}");
+    }
+}
+
 /// Lines of a watch as they come, each without its age.
 #[test]
 fn watches_show_what_kubectls_show() {

@@ -116,11 +116,21 @@ impl Flag {
         self.short = Some(short);
         self
     }
+
+    /// `-w, --watch`
+    fn told(&self) -> String {
+        match self.short {
+            Some(letter) => format!("-{letter}, --{}", self.long),
+            None => format!("--{}", self.long),
+        }
+    }
 }
 
 /// What parsing comes to.
 pub(crate) enum Parsed {
     Help(&'static Command, Vec<&'static str>),
+    /// A word under which there are several, without one of them.
+    Unfinished(&'static Command, Vec<&'static str>),
     Run(Typed),
 }
 
@@ -128,6 +138,8 @@ pub(crate) enum Parsed {
 pub(crate) struct Typed {
     pub(crate) run: Run,
     command: &'static Command,
+    /// `kubectl rollout status`
+    called: String,
     /// `["rollout", "status"]`
     pub(crate) path: Vec<&'static str>,
     /// What is no flag.
@@ -179,7 +191,7 @@ impl Typed {
             .filter(|text| !text.is_empty())
             .map(|text| match text.split_once('=') {
                 Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
-                None => Err(CliError::usage(format!("--{long} takes key=value, not {text:?}"))),
+                None => Err(self.wrong_value(long, &text, &format!("{text} must be formatted as key=value"))),
             })
             .collect()
     }
@@ -187,14 +199,34 @@ impl Typed {
     pub(crate) fn number(&self, long: &str) -> Result<Option<i64>, CliError> {
         self.text(long)
             .map(|text| {
-                text.parse().map_err(|_| CliError::usage(format!("--{long} takes a number, not {text:?}")))
+                let why = || format!("strconv.ParseInt: parsing {text:?}: invalid syntax");
+                text.parse().map_err(|_| self.wrong_value(long, text, &why()))
             })
             .transpose()
     }
 
     /// `1m30s`; a bare number is seconds.
     pub(crate) fn duration(&self, long: &str) -> Result<Option<Duration>, CliError> {
-        self.text(long).map(|text| duration(text).ok_or_else(|| CliError::duration(long, text))).transpose()
+        let wrong = |text: &str| self.wrong_value(long, text, &format!("time: invalid duration {text:?}"));
+        self.text(long).map(|text| duration(text).ok_or_else(|| wrong(text))).transpose()
+    }
+
+    /// Typed wrongly; the command's help is pointed to.
+    pub(crate) fn wrong(&self, message: impl Into<String>) -> CliError {
+        CliError::Usage { message: message.into(), help: Some(format!("{} --help", self.called)) }
+    }
+
+    /// For commands that take no words; `said` is how the complaint begins.
+    pub(crate) fn no_words(&self, said: &str) -> Result<(), CliError> {
+        match &self.words[..] {
+            [] => Ok(()),
+            words => Err(self.wrong(format!("{said}: [{}]", words.join(" ")))),
+        }
+    }
+
+    fn wrong_value(&self, long: &str, text: &str, why: &str) -> CliError {
+        let name = self.command.long(long).map_or_else(|| format!("--{long}"), Flag::told);
+        self.wrong(format!("invalid argument {text:?} for {name:?} flag: {why}"))
     }
 }
 

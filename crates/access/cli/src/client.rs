@@ -48,7 +48,12 @@ impl Api {
         let namespace = config.default_namespace.clone();
         let timeout = match typed.text("request-timeout") {
             None | Some("0") => None,
-            Some(text) => Some(duration(text).ok_or_else(|| CliError::duration("request-timeout", text))?),
+            Some(text) => Some(duration(text).ok_or_else(|| {
+                CliError::usage(
+                    "Invalid timeout value. Timeout must be a single integer in seconds, or an integer followed by a corresponding time \
+                     unit (e.g. 1s | 2m | 3h)",
+                )
+            })?),
         };
         let client = kedge_client::connect(config, places)
             .map_err(|error| CliError::Kubeconfig { message: causes(&error) })?;
@@ -85,6 +90,11 @@ impl Api {
 
     /// Bytes of any form to any path, and what comes back.
     pub(crate) async fn raw(&self, method: Method, path: &str, body: Bytes) -> Result<Bytes, CliError> {
+        if !path.starts_with('/') {
+            return Err(CliError::usage(format!(
+                "--raw must be a valid URL path: parse {path:?}: invalid URI for request"
+            )));
+        }
         self.whole(request(method, path, JSON, Some(JSON), body)?).await
     }
 
@@ -213,14 +223,19 @@ fn warnings(response: &Response<Body>) -> Vec<String> {
 pub(crate) fn refusal(code: u16, body: &[u8], request: String) -> Refusal {
     let status: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
     let text = |key: &str| status[key].as_str().unwrap_or_default().to_owned();
-    let message = match text("message") {
-        said if said.is_empty() => String::from_utf8_lossy(body).trim().to_owned(),
-        said => said,
-    };
-    let reason = match text("reason") {
-        said if !said.is_empty() => said,
-        _ if code == 404 => "NotFound".to_owned(),
-        _ => String::new(),
+    // Who answers with something else than a status says no more than a number does.
+    let (reason, message) = match (code, text("reason"), text("message")) {
+        (404, reason, message) if reason.is_empty() && message.is_empty() => {
+            ("NotFound".to_owned(), "the server could not find the requested resource".to_owned())
+        }
+        (405, reason, message) if reason.is_empty() && message.is_empty() => (
+            "MethodNotAllowed".to_owned(),
+            "the server does not allow this method on the requested resource".to_owned(),
+        ),
+        (_, reason, message) if message.is_empty() => {
+            (reason, String::from_utf8_lossy(body).trim().to_owned())
+        }
+        (_, reason, message) => (reason, message),
     };
     Refusal { code, reason, message, status, request }
 }

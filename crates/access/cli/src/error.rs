@@ -16,8 +16,8 @@ pub(crate) enum CliError {
     Server(Refusal),
     #[error("the server doesn't have a resource type {typed:?}")]
     NoKind { typed: String, near: Option<String> },
-    #[error("no matches for kind {kind:?} in version {version:?}")]
-    NoMatch { kind: String, version: String },
+    #[error("resource mapping not found for {what}: no matches for kind {kind:?} in version {version:?}")]
+    NoMatch { what: String, kind: String, version: String },
     #[error("{0}")]
     Unreachable(String),
     #[error("{message}")]
@@ -72,8 +72,14 @@ impl CliError {
         Self::Unmet(message.into())
     }
 
-    pub(crate) fn duration(flag: &str, text: &str) -> Self {
-        Self::usage(format!("--{flag} takes a duration like 30s or 5m, not {text:?}"))
+    /// Says which manifest it came from.
+    pub(crate) fn from(self, source: &str) -> Self {
+        match self {
+            Self::NoMatch { what, kind, version } => {
+                Self::NoMatch { what: format!("{what} from {source:?}"), kind, version }
+            }
+            other => other,
+        }
     }
 
     /// Says what was being done when the server refused; what it says of the object itself needs no more.
@@ -175,6 +181,14 @@ fn told_by_server(refusal: &Refusal) -> String {
         "" if message.is_empty() => format!("Error from server: {request} was answered with {code}"),
         "" => format!("Error from server: {message}"),
         _ => format!("Error from server ({reason}): {message}"),
+    }
+}
+
+/// Why a file cannot be used, in the words of kubectl.
+pub(crate) fn why(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "no such file or directory".to_owned(),
+        _ => error.to_string(),
     }
 }
 

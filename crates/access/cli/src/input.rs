@@ -39,14 +39,17 @@ pub(crate) fn sourced(typed: &Typed) -> Result<Vec<(String, Value)>, CliError> {
     for (what, text) in found {
         let mut objects = Vec::new();
         for document in documents(&text) {
-            flatten(read(document, &what)?, &what, &mut objects)?;
+            flatten(read(document, &what)?, &what, is_checked(typed), &mut objects)?;
         }
         all.extend(objects.into_iter().map(|manifest| (what.clone(), manifest)));
     }
-    if named(typed) && all.is_empty() {
-        return Err(CliError::usage("no objects passed to it: the manifests are empty"));
-    }
     Ok(all)
+}
+
+/// Manifests are checked before they are sent.
+fn is_checked(typed: &Typed) -> bool {
+    let writes = typed.path.first().is_some_and(|verb| ["apply", "create", "replace"].contains(verb));
+    writes && !matches!(typed.text("validate"), Some("false" | "ignore"))
 }
 
 /// One document that has to be an object.
@@ -88,6 +91,11 @@ fn texts(name: &str, recursive: bool) -> Result<Vec<(String, String)>, CliError>
     match path.is_dir() {
         true => folder(&path, recursive, &mut files)?,
         false => files.push(path),
+    }
+    if files.is_empty() {
+        return Err(CliError::usage(format!(
+            "error reading [{name}]: recognized file extensions are [.json .yaml .yml]"
+        )));
     }
     files.into_iter().map(|path| Ok((path.display().to_string(), file(&path)?))).collect()
 }
@@ -148,15 +156,12 @@ fn stream(document: &str) -> Vec<&str> {
 }
 
 /// A list's items in the place of the list.
-fn flatten(mut object: Value, what: &str, found: &mut Vec<Value>) -> Result<(), CliError> {
-    let text = |object: &Value, key: &str| object[key].as_str().unwrap_or_default().to_owned();
-    let kind = text(&object, "kind");
-    if kind.is_empty() || text(&object, "apiVersion").is_empty() {
-        let missing = if kind.is_empty() { "Kind" } else { "apiVersion" };
-        return Err(CliError::Manifest {
-            what: format!("error validating {what:?}"),
-            message: format!("Object '{missing}' is missing in '{object}'"),
-        });
+fn flatten(mut object: Value, what: &str, checked: bool, found: &mut Vec<Value>) -> Result<(), CliError> {
+    let kind = object["kind"].as_str().unwrap_or_default().to_owned();
+    let mut missing = vec!["apiVersion", "kind"];
+    missing.retain(|key| object[*key].as_str().unwrap_or_default().is_empty());
+    if !missing.is_empty() {
+        return Err(incomplete(&object, what, checked, &missing));
     }
     if !kind.ends_with("List") || !object["items"].is_array() {
         found.push(object);
@@ -169,9 +174,27 @@ fn flatten(mut object: Value, what: &str, found: &mut Vec<Value>) -> Result<(), 
             item["kind"] = kind.trim_end_matches("List").into();
             item["apiVersion"] = object["apiVersion"].clone();
         }
-        flatten(item, what, found)?;
+        flatten(item, what, checked, found)?;
     }
     Ok(())
+}
+
+fn incomplete(object: &Value, what: &str, checked: bool, missing: &[&str]) -> CliError {
+    let unset: Vec<String> = missing.iter().map(|key| format!("{key} not set")).collect();
+    let (what, message) = match (checked, &unset[..]) {
+        (true, unset) => {
+            let unset = if let [one] = unset { one.clone() } else { format!("[{}]", unset.join(", ")) };
+            let said = format!(
+                "error validating data: {unset}; if you choose to ignore these errors, turn validation off with --validate=false"
+            );
+            (format!("error validating {what:?}"), said)
+        }
+        (false, _) => {
+            let key = if missing.contains(&"kind") { "Kind" } else { "apiVersion" };
+            (format!("unable to decode {what:?}"), format!("Object '{key}' is missing in '{object}'"))
+        }
+    };
+    CliError::Manifest { what, message }
 }
 
 #[cfg(test)]

@@ -78,6 +78,10 @@ fn run(setting: &Setting, program: &str, words: &[OsString]) -> ExitCode {
     let screen = Screen::real();
     let done = typed(program, words).and_then(|parsed| match parsed {
         Parsed::Help(command, path) => screen.say(&help::page(program, command, &path)),
+        Parsed::Unfinished(command, path) => {
+            screen.warn(help::page(program, command, &path).trim_end());
+            Err(CliError::Exit(1))
+        }
         Parsed::Run(typed) => {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()

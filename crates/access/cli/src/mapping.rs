@@ -205,7 +205,9 @@ impl Mapping {
     /// What an object says it is.
     pub(crate) fn of_object(&self, object: &Value) -> Result<&Resource, CliError> {
         let (version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
-        self.of_kind(&version, &kind).ok_or(CliError::NoMatch { kind, version })
+        let named = |key: &str| object["metadata"][key].as_str().unwrap_or_default();
+        let what = || format!("name: {:?} namespace: {:?}", named("name"), named("namespace"));
+        self.of_kind(&version, &kind).ok_or_else(|| CliError::NoMatch { what: what(), kind, version })
     }
 
     pub(crate) fn of_kind(&self, api_version: &str, kind: &str) -> Option<&Resource> {

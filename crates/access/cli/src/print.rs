@@ -14,8 +14,7 @@ use self::columns::Columns;
 use self::go::GoTemplate;
 use self::jsonpath::Template;
 use crate::args::Typed;
-use crate::error::CliError;
-use crate::input;
+use crate::error::{CliError, why};
 use crate::mapping::Resource;
 use crate::session::Session;
 
@@ -45,12 +44,23 @@ impl Output {
         };
         // Whoever gives a template and says no form means this one.
         let form = if form.is_empty() && template.is_some() { "go-template" } else { form };
+        let template = template.filter(|template| !template.is_empty());
         let strict = !typed.is_or("allow-missing-template-keys", true);
         let template = |what: &str| {
             let missing = || {
-                CliError::usage(format!("template format specified but no template given: -o {form}={what}"))
+                let said = match form.starts_with("custom-columns") {
+                    true => "custom-columns format specified but no custom columns given",
+                    false => "template format specified but no template given",
+                };
+                CliError::usage(format!("{said}\nAs in: -o {form}={what}"))
             };
             template.clone().ok_or_else(missing)
+        };
+        let read = |what: &str| {
+            let path = template("FILE")?;
+            std::fs::read_to_string(&path).map_err(|error| {
+                CliError::usage(format!("error reading {what} {path}, open {path}: {}", why(&error)))
+            })
         };
         Ok(match form {
             "" => Self::Human { wide: false },
@@ -61,22 +71,22 @@ impl Output {
             "json" => Self::Json,
             "jsonpath" => Self::Path(Template::parse(&template("{.metadata.name}")?)?),
             "jsonpath-as-json" => Self::Values(Template::parse(&template("{.metadata.name}")?)?),
-            "jsonpath-file" => Self::Path(Template::parse(&input::file(template("FILE")?.as_ref())?)?),
+            "jsonpath-file" => Self::Path(Template::parse(&read("--template")?)?),
             "custom-columns" => Self::Columns(Columns::parse(&template("NAME:.metadata.name")?)?),
-            "custom-columns-file" => {
-                Self::Columns(Columns::parse_file(&input::file(template("FILE")?.as_ref())?)?)
-            }
+            "custom-columns-file" => Self::Columns(Columns::parse_file(&read("template")?)?),
             "go-template" | "template" => {
                 Self::Go(GoTemplate::parse(&template("{{.metadata.name}}")?, strict)?)
             }
-            "go-template-file" | "templatefile" => {
-                Self::Go(GoTemplate::parse(&input::file(template("FILE")?.as_ref())?, strict)?)
-            }
+            "go-template-file" | "templatefile" => Self::Go(GoTemplate::parse(&read("--template")?, strict)?),
             other => {
+                let (columns, wide) = match typed.path.first() {
+                    Some(&"get") => ("custom-columns,custom-columns-file,", "wide,"),
+                    _ => ("", ""),
+                };
                 return Err(CliError::usage(format!(
                     "unable to match a printer suitable for the output format {other:?}, allowed formats are: \
-                     custom-columns,custom-columns-file,go-template,go-template-file,json,jsonpath,jsonpath-as-json,\
-                     jsonpath-file,kyaml,name,template,templatefile,wide,yaml"
+                     {columns}go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,kyaml,name,template,\
+                     templatefile,{wide}yaml"
                 )));
             }
         })

@@ -38,9 +38,7 @@ impl Found<'_> {
 /// What the words mean: `pods a b`, `pods,services`, `pod/a svc/b`, `all`.
 pub(crate) fn asked<'m>(mapping: &'m Mapping, words: &[String]) -> Result<Vec<Asked<'m>>, CliError> {
     let Some((first, names)) = words.split_first() else {
-        return Err(CliError::usage(
-            "You must specify the type of resource to work on. Use \"api-resources\" for a complete list of supported resources.",
-        ));
+        return Err(nothing_named());
     };
     if words.iter().any(|word| word.contains('/')) {
         return words.iter().map(|word| pair(mapping, word, words.len())).collect();
@@ -53,7 +51,17 @@ pub(crate) fn asked<'m>(mapping: &'m Mapping, words: &[String]) -> Result<Vec<As
             }
         }
     }
+    if found.len() > 1 && !names.is_empty() {
+        return Err(CliError::usage("you must specify only one resource"));
+    }
     Ok(found)
+}
+
+pub(crate) fn nothing_named() -> CliError {
+    CliError::usage(
+        "You must provide one or more resources by argument or filename.\nExample resource specifications include:\n   \
+         '-f rsrc.yaml'\n   '--filename=rsrc.json'\n   '<resource> <name>'\n   '<resource>'",
+    )
 }
 
 fn pair<'m>(mapping: &'m Mapping, word: &str, words: usize) -> Result<Asked<'m>, CliError> {
@@ -102,13 +110,7 @@ async fn meant<'m>(
     let mapping = session.mapping().await?;
     let mut found = Vec::new();
     if input::named(typed) {
-        if !words.is_empty() {
-            return Err(CliError::usage(
-                "when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well",
-            ));
-        }
-        for manifest in input::manifests(typed)? {
-            let (resource, namespace, name) = placed(session, &manifest).await?;
+        for (resource, namespace, name) in in_files(session, typed, words).await? {
             found.push(one(session, resource, &namespace, &name).await?);
         }
         return Ok(found);
@@ -168,7 +170,7 @@ pub(crate) async fn listed<'m>(
     namespace: Option<&str>,
 ) -> Result<Vec<Found<'m>>, CliError> {
     let path = with(&resource.collection(namespace), selectors(typed));
-    let mut list = session.read(&path).await?;
+    let mut list = session.read(&path).await.map_err(|error| unselected(error, typed, resource))?;
     let Value::Array(items) = list["items"].take() else { return Ok(Vec::new()) };
     let found = |mut object: Value| {
         object["apiVersion"] = resource.api_version().into();
@@ -186,6 +188,41 @@ pub(crate) fn selectors(typed: &Typed) -> [(&'static str, &str); 2] {
         ("labelSelector", typed.text("selector").unwrap_or_default()),
         ("fieldSelector", typed.text("field-selector").unwrap_or_default()),
     ]
+}
+
+/// Says which selectors the server did not understand.
+pub(crate) fn unselected(error: CliError, typed: &Typed, resource: &Resource) -> CliError {
+    let [(_, labels), (_, fields)] = selectors(typed);
+    match error {
+        CliError::Server(mut refusal)
+            if refusal.is("BadRequest") && !(labels.is_empty() && fields.is_empty()) =>
+        {
+            refusal.message = format!(
+                "Unable to find \"{}/{}, Resource={}\" that match label selector {labels:?}, field selector {fields:?}: {}",
+                resource.group, resource.version, resource.plural, refusal.message
+            );
+            CliError::Server(refusal)
+        }
+        other => other,
+    }
+}
+
+/// Where the objects of all manifests belong; objects named beside them would be too much.
+pub(crate) async fn in_files<'m>(
+    session: &'m Session<'_>,
+    typed: &Typed,
+    words: &[String],
+) -> Result<Vec<(&'m Resource, String, String)>, CliError> {
+    if !words.is_empty() {
+        return Err(CliError::usage(
+            "when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well",
+        ));
+    }
+    let mut all = Vec::new();
+    for (source, manifest) in input::sourced(typed)? {
+        all.push(placed(session, &manifest).await.map_err(|error| error.from(&source))?);
+    }
+    Ok(all)
 }
 
 /// Where a manifest's object belongs: its kind, its namespace (or the one we work in), its name.

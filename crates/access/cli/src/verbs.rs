@@ -5,6 +5,7 @@ mod apply;
 mod auth;
 mod autoscale;
 mod certificate;
+mod cluster_info;
 mod completion;
 mod config;
 mod cp;
@@ -68,7 +69,7 @@ pub(crate) static ROOT: Command = Command {
         &nodes::DRAIN,
         &nodes::TAINT,
         &certificate::COMMAND,
-        &resources::CLUSTER_INFO,
+        &cluster_info::COMMAND,
         &resources::RESOURCES,
         &resources::VERSIONS,
         &auth::COMMAND,

@@ -79,16 +79,8 @@ impl Reading<'_> {
     fn unknown_command(&self, word: &str) -> CliError {
         let near = nearest(word, self.command.children.iter().map(|child| child.name));
         let near = near.map_or_else(String::new, |near| format!("\n\nDid you mean this?\n\t{near}\n"));
-        let called = self.called();
-        let help = if self.path.is_empty() {
-            format!("{} --help", self.program)
-        } else {
-            format!("{called} --help")
-        };
-        CliError::Usage {
-            message: format!("unknown command {word:?} for {called:?}{near}"),
-            help: Some(help),
-        }
+        let whose = if self.path.is_empty() { format!(" for {:?}", self.program) } else { String::new() };
+        self.wrong(format!("unknown command {word:?}{whose}{near}"))
     }
 
     fn called(&self) -> String {
@@ -110,7 +102,7 @@ impl Reading<'_> {
             (_, Some(given)) => given,
             (Takes::Nothing, None) => "true".to_owned(),
             (Takes::Optional(bare), None) => bare.to_owned(),
-            (Takes::Value(_), None) => self.next(flag, &format!("--{name}"), rest)?,
+            (Takes::Value(_), None) => self.next(&format!("--{name}"), rest)?,
         };
         self.keep(flag, value)
     }
@@ -134,35 +126,24 @@ impl Reading<'_> {
                     letters = "".chars();
                     behind.to_owned()
                 }
-                Takes::Value(_) => self.next(flag, &format!("-{letter}"), rest)?,
+                Takes::Value(_) => self.next(&format!("'{letter}' in {word}"), rest)?,
             };
             self.keep(flag, value)?;
         }
         Ok(())
     }
 
-    fn next<'w>(
-        &self,
-        flag: &Flag,
-        typed: &str,
-        rest: &mut impl Iterator<Item = &'w String>,
-    ) -> Result<String, CliError> {
-        let needs = || {
-            let what = match flag.takes {
-                Takes::Value(what) => what,
-                Takes::Nothing | Takes::Optional(_) => "",
-            };
-            self.wrong(format!("flag needs an argument: {typed} {what}"))
-        };
-        rest.next().cloned().ok_or_else(needs)
+    fn next<'w>(&self, typed: &str, rest: &mut impl Iterator<Item = &'w String>) -> Result<String, CliError> {
+        rest.next().cloned().ok_or_else(|| self.wrong(format!("flag needs an argument: {typed}")))
     }
 
     fn keep(&mut self, flag: &'static Flag, value: String) -> Result<(), CliError> {
         let is_truth = ["true", "false", "1", "0", "t", "f", "T", "F", "True", "False", "TRUE", "FALSE"];
         if matches!(flag.takes, Takes::Nothing) && !is_truth.contains(&&*value) {
-            return Err(
-                self.wrong(format!("invalid argument {value:?} for \"--{}\" flag: true or false", flag.long))
-            );
+            return Err(self.wrong(format!(
+                "invalid argument {value:?} for {:?} flag: strconv.ParseBool: parsing {value:?}: invalid syntax",
+                flag.told()
+            )));
         }
         self.values.entry(flag.long).or_default().push(value);
         Ok(())
@@ -188,15 +169,18 @@ impl Reading<'_> {
     fn finish(self) -> Result<Parsed, CliError> {
         let help =
             self.values.get("help").and_then(|given| given.last()).is_some_and(|given| given != "false");
+        let called = self.called();
         match self.command.run {
             Some(run) if !help => Ok(Parsed::Run(Typed {
                 run,
                 command: self.command,
+                called,
                 path: self.path,
                 words: self.words,
                 dash: self.dash,
                 values: self.values,
             })),
+            None if !help && !self.path.is_empty() => Ok(Parsed::Unfinished(self.command, self.path)),
             _ => Ok(Parsed::Help(self.command, self.path)),
         }
     }

@@ -20,7 +20,7 @@ fn read(line: &str) -> Result<Parsed, String> {
 fn run(line: &str) -> Typed {
     match read(line) {
         Ok(Parsed::Run(typed)) => typed,
-        Ok(Parsed::Help(..)) => panic!("{line}: help"),
+        Ok(Parsed::Help(..) | Parsed::Unfinished(..)) => panic!("{line}: help"),
         Err(error) => panic!("{line}: {error}"),
     }
 }
@@ -52,8 +52,11 @@ fn what_cannot_be_meant_is_refused_with_a_hint() {
         ("gte pods", "unknown command \"gte\" for \"kubectl\"\n\nDid you mean this?\n\tget\n"),
         ("get --wach", "unknown flag: --wach; did you mean --watch?"),
         ("get -x", "unknown shorthand flag: 'x' in -x"),
-        ("get -o", "flag needs an argument: -o FORMAT"),
-        ("get -w=perhaps", "invalid argument \"perhaps\" for \"--watch\" flag: true or false"),
+        ("get -o", "flag needs an argument: 'o' in -o"),
+        (
+            "get -w=perhaps",
+            "invalid argument \"perhaps\" for \"-w, --watch\" flag: strconv.ParseBool: parsing \"perhaps\": invalid syntax",
+        ),
     ] {
         assert_eq!(read(line).err().as_deref(), Some(said), "{line}");
     }

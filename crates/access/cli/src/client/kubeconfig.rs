@@ -35,7 +35,10 @@ pub(crate) fn merged(typed: &Typed, setting: &Setting) -> Result<Option<Kubeconf
     let named = typed.given("kubeconfig");
     for file in files.iter().filter(|file| named || file.exists()) {
         let wrong = |error: kube::config::KubeconfigError| CliError::Kubeconfig {
-            message: format!("{}: {}", file.display(), causes(&error)),
+            message: match file.exists() {
+                true => format!("{}: {}", file.display(), causes(&error)),
+                false => format!("stat {}: no such file or directory", file.display()),
+            },
         };
         let read = Kubeconfig::read_from(file).map_err(wrong)?;
         merged = Some(match merged {
@@ -89,18 +92,18 @@ pub(crate) async fn config(typed: &Typed, setting: &Setting) -> Result<(Config, 
 /// What is named has to be there; kube would go on as nobody.
 fn known(config: &Kubeconfig, typed: &Typed) -> Result<(), CliError> {
     let context = typed.global("context").or(config.current_context.as_deref());
-    let missing = |what: &str, list: &str, name: &str| CliError::Kubeconfig {
-        message: format!("{what} {name:?} does not exist\n`config get-{list}` shows those there are"),
+    let missing = |what: String, list: &str| CliError::Kubeconfig {
+        message: format!("{what}\n`config get-{list}` shows those there are"),
     };
     match (context, typed.global("cluster"), typed.global("user")) {
         (Some(name), ..) if !config.contexts.iter().any(|known| known.name == name) => {
-            Err(missing("context", "contexts", name))
+            Err(missing(format!("context {name:?} does not exist"), "contexts"))
         }
         (_, Some(name), _) if !config.clusters.iter().any(|known| known.name == name) => {
-            Err(missing("cluster", "clusters", name))
+            Err(missing(format!("cluster {name:?} does not exist"), "clusters"))
         }
         (.., Some(name)) if !config.auth_infos.iter().any(|known| known.name == name) => {
-            Err(missing("auth info", "users", name))
+            Err(missing(format!("auth info {name:?} does not exist"), "users"))
         }
         _ => Ok(()),
     }
@@ -124,7 +127,7 @@ fn overrule(config: &mut Config, typed: &Typed) -> Result<(), CliError> {
     if let Some(server) = typed.global("server") {
         config.cluster_url = uri(server)?;
     }
-    if let Some(namespace) = text("namespace") {
+    if let Some(namespace) = text("namespace").filter(|name| !name.is_empty()) {
         config.default_namespace = namespace;
     }
     if let Some(token) = text("token") {

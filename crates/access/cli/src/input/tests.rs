@@ -7,7 +7,7 @@ use super::{documents, flatten, read};
 fn all(text: &str) -> Vec<Value> {
     let mut found = Vec::new();
     for document in documents(text) {
-        flatten(read(document, "x").unwrap(), "x", &mut found).unwrap();
+        flatten(read(document, "x").unwrap(), "x", true, &mut found).unwrap();
     }
     found
 }
@@ -38,8 +38,14 @@ fn a_marker_inside_a_text_block_is_no_end() {
 #[test]
 fn what_is_no_object_is_refused() {
     let mut found = Vec::new();
-    let error = flatten(json!({"kind": "A"}), "x", &mut found).unwrap_err().to_string();
-    assert_eq!(error, "error validating \"x\": Object 'apiVersion' is missing in '{\"kind\":\"A\"}'");
+    let error = flatten(json!({"kind": "A"}), "x", true, &mut found).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "error validating \"x\": error validating data: apiVersion not set; if you choose to ignore these errors, turn validation off \
+         with --validate=false"
+    );
+    let error = flatten(json!({"a": 1}), "x", false, &mut found).unwrap_err().to_string();
+    assert_eq!(error, "unable to decode \"x\": Object 'Kind' is missing in '{\"a\":1}'");
     assert!(
         read("a: [", "x")
             .unwrap_err()

@@ -25,6 +25,12 @@ impl Columns {
         let mut lines = text.lines();
         let mut words = || lines.next().unwrap_or_default().split_whitespace();
         let (titles, paths) = (words(), words());
+        if titles.clone().next().is_none() {
+            return Err(CliError::usage(
+                "invalid template, missing header line. Expected format is one line of space separated headers, one line of space \
+                 separated column specs.",
+            ));
+        }
         titles
             .zip(paths)
             .map(|(title, path)| Ok((title.to_owned(), relaxed(path)?)))

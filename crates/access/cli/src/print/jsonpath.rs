@@ -86,6 +86,11 @@ impl Template {
 pub(crate) fn relaxed(text: &str) -> Result<Path, CliError> {
     let bare = text.trim();
     let bare = bare.strip_prefix('{').and_then(|bare| bare.strip_suffix('}')).unwrap_or(bare);
+    if bare.contains(['{', '}']) {
+        return Err(CliError::usage(
+            "unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or '{.name1.name2}'",
+        ));
+    }
     let whole = match bare.starts_with(['.', '[', '$', '@']) {
         true => bare.to_owned(),
         false => format!(".{bare}"),

@@ -75,9 +75,18 @@ static SET: Command = Command {
 };
 
 async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
+    typed.no_words("Unexpected args")?;
     if !input::named(typed) {
         return Err(CliError::usage("must specify one of -f and -k"));
     }
+    if typed.is("force") && typed.is("server-side") {
+        return Err(CliError::usage("--force cannot be used with --server-side"));
+    }
+    if typed.is("force") && session.dry_run()? == DryRun::Server {
+        return Err(CliError::usage("--dry-run=server cannot be used with --force"));
+    }
+    // What is unchanged is not written, and a wrong flag is told all the same.
+    session.writing(MANAGER)?;
     if typed.is("force-conflicts") && !typed.is("server-side") {
         return Err(CliError::usage("--force-conflicts only works with --server-side"));
     }
@@ -88,6 +97,9 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     }
     let output = Output::of(typed)?;
     let mut sourced = input::sourced(typed)?;
+    if sourced.is_empty() {
+        return Err(CliError::usage("no objects passed to apply"));
+    }
     if let Some(selector) = typed.text("selector").filter(|_| !typed.given("applyset")) {
         let selector = kedge_kinds::LabelSelector::parse(selector)
             .map_err(|error| CliError::usage(format!("unable to parse selector: {error}")))?;
@@ -100,7 +112,7 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     for (source, manifest) in sources.iter().zip(manifests) {
         match one(session, typed, &output, manifest, source).await {
             Ok(object) => applied.push(object),
-            Err(error) => errors.push(error),
+            Err(error) => errors.push(error.from(source)),
         }
     }
     if !errors.is_empty() {
@@ -275,7 +287,15 @@ fn warn_unless_ours(session: &Session<'_>, resource: &Resource, live: &Value) {
 }
 
 async fn view(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
-    let json = typed.text("output") == Some("json");
+    let json = match typed.text("output") {
+        None | Some("yaml") => false,
+        Some("json") => true,
+        Some(other) => {
+            return Err(typed.wrong(format!(
+                "Unexpected -o output mode: {other}, the flag 'output' must be one of yaml|json"
+            )));
+        }
+    };
     for found in select::found(session, typed, &typed.words).await? {
         let said = found.object["metadata"]["annotations"][LAST_APPLIED].as_str().ok_or_else(|| {
             CliError::unmet(format!(
@@ -293,6 +313,9 @@ async fn view(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
 
 async fn set(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let output = Output::of(typed)?;
+    if !input::named(typed) {
+        return Err(CliError::usage("must specify one of -f and -k"));
+    }
     for mut manifest in input::manifests(typed)? {
         let (resource, namespace, name) = select::placed(session, &manifest).await?;
         let path = resource.path(&namespace, &name);

@@ -1,5 +1,8 @@
 //! `auth`: who we are and what we may do.
 
+mod reconcile;
+mod rules;
+
 use serde_json::{Value, json};
 
 use crate::args::{Command, EVERYWHERE, Flag, OUTPUT, Part, Typed, switch, value};
@@ -13,8 +16,8 @@ const REVIEWS: &str = "/apis/authorization.k8s.io/v1";
 
 pub(crate) static COMMAND: Command = Command {
     name: "auth",
-    about: "Show who you are and what you may do",
-    children: &[&CAN_I, &WHO_AM_I],
+    about: "Show who you are and what you may do, or say who may do what",
+    children: &[&CAN_I, &reconcile::COMMAND, &WHO_AM_I],
     part: Part::Setup,
     ..Command::EMPTY
 };
@@ -48,18 +51,25 @@ async fn can_i(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     if typed.is("list") {
         return list(session, typed).await;
     }
-    let [verb, what, rest @ ..] = &typed.words[..] else {
-        return Err(CliError::usage(
-            "you must specify two arguments: verb resource or verb resource/resourceName",
-        ));
+    let (verb, what, rest) = match &typed.words[..] {
+        [verb, what] => (verb, what, None),
+        [verb, what, name] if !what.contains('/') => (verb, what, Some(name)),
+        _ => {
+            return Err(
+                typed.wrong("you must specify two arguments: verb resource or verb resource/resourceName.")
+            );
+        }
     };
+    if what.starts_with('/') && typed.given("subresource") {
+        return Err(CliError::usage("--subresource can not be used with NonResourceURL"));
+    }
     let spec = match what.starts_with('/') {
         true => json!({"nonResourceAttributes": {"verb": verb, "path": what}}),
         false => {
             let (word, name) = match (what.split_once('/'), rest) {
                 (Some((word, name)), _) => (word, name),
-                (None, [name, ..]) => (what.as_str(), name.as_str()),
-                (None, []) => (what.as_str(), ""),
+                (None, Some(name)) => (what.as_str(), name.as_str()),
+                (None, None) => (what.as_str(), ""),
             };
             let found = session.mapping().await?.matching(word);
             if found.is_none() && word != "*" {

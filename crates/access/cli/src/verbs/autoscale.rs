@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::args::{Command, FILES, Flag, OUTPUT, Part, SELECT, Typed, WRITE, value};
 use crate::error::CliError;
+use crate::mapping::Resource;
 use crate::print::Output;
 use crate::select;
 use crate::session::Session;
@@ -30,6 +31,9 @@ pub(crate) static COMMAND: Command = Command {
 };
 
 async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
+    if !typed.given("max") {
+        return Err(typed.wrong("required flag(s) \"max\" not set"));
+    }
     let most = typed.number("max")?.unwrap_or(-1);
     if most < 1 {
         return Err(CliError::usage(format!(
@@ -46,7 +50,11 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let output = Output::of(typed)?;
     for found in select::found(session, typed, &typed.words).await? {
         if !found.resource.has("scale") {
-            return Err(CliError::unmet(format!("{} cannot be scaled", found.told())));
+            let Resource { group, version, plural, kind, .. } = found.resource;
+            return Err(CliError::unmet(format!(
+                "cannot autoscale a {kind}: could not find scale subresource for {group}/{version}, Resource={plural} in discovery \
+                 information"
+            )));
         }
         let mut spec = json!({
             "scaleTargetRef": {"apiVersion": found.resource.api_version(), "kind": found.resource.kind, "name": found.name},

@@ -39,7 +39,14 @@ static DENY: Command = Command {
 async fn decide(session: &Session<'_>, typed: &Typed, decision: &str) -> Result<(), CliError> {
     let mut words = vec!["certificatesigningrequests".to_owned()];
     words.extend(typed.words.iter().map(|word| word.rsplit('/').next().unwrap_or_default().to_owned()));
-    let words = if crate::input::named(typed) { Vec::new() } else { words };
+    let files = crate::input::named(typed);
+    if typed.words.is_empty() && !files {
+        return Err(CliError::usage("one or more CSRs must be specified as <name> or -f <filename>"));
+    }
+    if !typed.words.is_empty() && files {
+        return Err(CliError::usage("resource/name arguments cannot be provided when a path is specified"));
+    }
+    let words = if files { Vec::new() } else { words };
     let output = Output::of(typed)?;
     let (done, reason) = match decision {
         "Approved" => ("approved", "KubectlApprove"),

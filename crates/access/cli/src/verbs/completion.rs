@@ -39,14 +39,19 @@ const FISH: &str = include_str!("completion/kedge.fish");
 const PATIENCE: &str = "--request-timeout=3s";
 
 fn script(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
+    if typed.words.len() > 1 {
+        return Err(typed.wrong("Too many arguments. Expected only the shell type."));
+    }
     let template = match typed.words.first().map(String::as_str) {
         Some("bash") => BASH,
         Some("zsh") => ZSH,
         Some("fish") => FISH,
         Some(other) => {
-            return Err(CliError::usage(format!("unsupported shell type {other:?}: bash, zsh or fish")));
+            return Err(CliError::usage(format!(
+                "Unsupported shell type {other:?}.\nThere are bash, zsh or fish"
+            )));
         }
-        None => return Err(CliError::usage("shell not specified: bash, zsh or fish")),
+        None => return Err(CliError::usage("Shell not specified.\nThere are bash, zsh or fish")),
     };
     // Under `kedge kubectl` the command that the shell knows is `kedge`, which takes the verbs too.
     let command = session.program.split(' ').next().unwrap_or_default();

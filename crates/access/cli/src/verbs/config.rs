@@ -107,6 +107,11 @@ fn contexts(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let config = Files::read(session)?.merged();
     let current = config["current-context"].as_str().unwrap_or_default();
     let by_name = typed.text("output") == Some("name");
+    if let Some(form) = typed.text("output").filter(|form| !by_name && !form.is_empty()) {
+        return Err(CliError::usage(format!(
+            "--output {form} is not available in kubectl config get-contexts; resetting to default output format"
+        )));
+    }
     let mut rows: Vec<Vec<String>> = Vec::new();
     if !by_name && !typed.is("no-headers") {
         rows.push(["CURRENT", "NAME", "CLUSTER", "AUTHINFO", "NAMESPACE"].map(str::to_owned).to_vec());
@@ -136,6 +141,7 @@ fn contexts(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
 }
 
 fn view(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
+    typed.no_words("unexpected arguments")?;
     let mut config = Files::read(session)?.merged();
     if typed.is("minify") {
         minify(&mut config, typed.text("context"))?;
@@ -156,7 +162,12 @@ fn view(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
 fn minify(config: &mut Value, named: Option<&str>) -> Result<(), CliError> {
     let current = named.or(config["current-context"].as_str()).unwrap_or_default().to_owned();
     let context = entries(config, "contexts").find(|entry| entry["name"] == *current).cloned();
-    let context = context.ok_or_else(|| CliError::unmet("current-context must exist in order to minify"))?;
+    let context = context.ok_or_else(|| {
+        CliError::unmet(match named {
+            Some(named) => format!("cannot locate context {named}"),
+            None => "current-context must exist in order to minify".to_owned(),
+        })
+    })?;
     for (list, name) in [
         ("contexts", json!(current)),
         ("clusters", context["context"]["cluster"].clone()),

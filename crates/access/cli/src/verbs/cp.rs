@@ -43,14 +43,18 @@ impl Place {
         let before = word.split_once(':').filter(|(pod, _)| !pod.starts_with(['.', '/', '~']));
         let Some((pod, path)) = before else { return Ok(Self::Here(PathBuf::from(word))) };
         if path.is_empty() {
-            return Err(CliError::usage(format!("{word:?} names no file: expected [NAMESPACE/]POD:PATH")));
+            return Err(CliError::usage(format!(
+                "filepath can not be empty\n{word:?} should be [NAMESPACE/]POD:PATH"
+            )));
         }
         let (namespace, pod) = match pod.split_once('/') {
             Some((namespace, pod)) => (Some(namespace.to_owned()), pod),
             None => (None, pod),
         };
         match pod.is_empty() || pod.contains('/') {
-            true => Err(CliError::usage(format!("{word:?} names no pod: expected [NAMESPACE/]POD:PATH"))),
+            true => Err(CliError::usage(format!(
+                "filespec must match the canonical format: [[namespace/]pod:]file/path\n{word:?} names no pod"
+            ))),
             false => Ok(Self::There { namespace, pod: pod.to_owned(), path: path.to_owned() }),
         }
     }
@@ -72,9 +76,9 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
         (Place::Here(_), Place::Here(_)) => {
             Err(CliError::usage("one of src or dest must be a remote file specification"))
         }
-        (Place::There { .. }, Place::There { .. }) => {
-            Err(CliError::usage("src and dest cannot both be remote: copy to a local file in between"))
-        }
+        (Place::There { .. }, Place::There { .. }) => Err(CliError::usage(
+            "one of src or dest must be a local file specification\nCopy to a local file in between",
+        )),
     }
 }
 

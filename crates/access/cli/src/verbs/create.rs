@@ -58,14 +58,11 @@ pub(crate) static COMMAND: Command = Command {
 };
 
 async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
+    typed.no_words("Unexpected args")?;
     if !input::named(typed) {
-        return Err(CliError::Usage {
-            message: match typed.words.first() {
-                Some(word) => format!("unknown command {word:?}: neither a generator nor -f FILE"),
-                None => "must specify one of -f and a generator such as deployment".to_owned(),
-            },
-            help: Some(format!("{} create --help", session.program)),
-        });
+        return Err(typed.wrong(
+            "must specify one of -f and -k\nOr what to create: create deployment, create configmap…",
+        ));
     }
     if let Some(path) = typed.text("raw") {
         let [file] = typed.all("filename") else {
@@ -77,9 +74,13 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     }
     let output = Output::of(typed)?;
     let mut errors = Vec::new();
-    for (source, manifest) in input::sourced(typed)? {
+    let sourced = input::sourced(typed)?;
+    if sourced.is_empty() {
+        return Err(CliError::usage("no objects passed to create"));
+    }
+    for (source, manifest) in sourced {
         if let Err(error) = one(session, typed, &output, manifest, MANAGER, "created").await {
-            errors.push(error.when("creating", &source));
+            errors.push(error.from(&source).when("creating", &source));
         }
     }
     if errors.is_empty() { Ok(()) } else { Err(CliError::Several(errors)) }
@@ -87,7 +88,24 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
 
 /// What a generator made, under the first word as its name.
 async fn generated(session: &Session<'_>, typed: &Typed, object: Value) -> Result<(), CliError> {
-    one(session, typed, &Output::of(typed)?, object, MANAGER, "created").await.map(drop)
+    let kind = object["kind"].as_str().unwrap_or_default().to_owned();
+    let sort = object["spec"]["type"].as_str().unwrap_or_default().to_owned();
+    let made = one(session, typed, &Output::of(typed)?, object, MANAGER, "created").await;
+    made.map(drop).map_err(|error| failed(error, &kind, &sort))
+}
+
+/// In the words that kubectl has for each generator; of some it lets the server speak alone.
+fn failed(error: CliError, kind: &str, sort: &str) -> CliError {
+    let CliError::Server(refusal) = &error else { return error };
+    let what = match kind {
+        "Namespace" | "Role" | "ClusterRole" => return error,
+        "Service" => format!("{sort} service:"),
+        "Secret" => "secret".to_owned(),
+        "ResourceQuota" => "quota:".to_owned(),
+        "PodDisruptionBudget" => "poddisruptionbudgets:".to_owned(),
+        kind => format!("{}:", kind.to_lowercase()),
+    };
+    CliError::unmet(format!("failed to create {what} {}", refusal.message))
 }
 
 /// Creates one object and says so.
@@ -132,12 +150,10 @@ pub(crate) fn remember(object: &mut Value) {
 
 /// The first word, which names what is created.
 fn name(typed: &Typed) -> Result<&str, CliError> {
-    match &typed.words[..] {
-        [name, ..] => Ok(name),
-        [] => Err(CliError::Usage {
-            message: "exactly one NAME is required, got 0".to_owned(),
-            help: Some(format!("kedge {} --help", typed.path.join(" "))),
-        }),
+    // Behind `--` is a command, not a name.
+    match (&typed.words[..], typed.dash.unwrap_or(typed.words.len())) {
+        ([name, ..], 1) => Ok(name),
+        (_, number) => Err(typed.wrong(format!("exactly one NAME is required, got {number}"))),
     }
 }
 

@@ -52,6 +52,17 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     if typed.is("now") && typed.given("grace-period") {
         return Err(CliError::usage("--now and --grace-period cannot be specified together"));
     }
+    if forced && typed.number("grace-period")?.is_some_and(|seconds| seconds > 0) {
+        return Err(CliError::usage(
+            "--force and --grace-period greater than 0 cannot be specified together",
+        ));
+    }
+    if typed.is("all") && (typed.given("selector") || typed.given("field-selector")) {
+        return Err(CliError::usage("setting 'all' parameter but found a non empty selector. "));
+    }
+    if let Some(form) = typed.text("output").filter(|form| !matches!(*form, "" | "name")) {
+        return Err(CliError::usage(format!("unexpected -o output mode: {form}. We only support '-o name'")));
+    }
     if typed.number("grace-period")? == Some(0) && !forced {
         // Zero is dangerous and has to be asked for; without --force one second is what is meant.
         session.screen.warn("Warning: without --force, a grace period of 0 is taken as 1");
@@ -62,6 +73,8 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
              continue to run on the cluster indefinitely.",
         );
     }
+    // A wrong flag is told before anything is deleted.
+    let most = typed.duration("timeout")?.filter(|most| !most.is_zero());
     let found = meant(session, typed).await?;
     let mut errors = Vec::new();
     if found.is_empty() {
@@ -95,7 +108,6 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
         }
     }
     if typed.is_or("wait", !forced) && dry == DryRun::None {
-        let most = typed.duration("timeout")?.filter(|most| !most.is_zero());
         for (one, uid) in gone {
             until_gone(session, &one.path(), &uid, most, &one.told()).await?;
         }
@@ -109,15 +121,16 @@ async fn meant<'m>(session: &'m Session<'_>, typed: &Typed) -> Result<Vec<Found<
     let namespace = session.namespace()?;
     let selected = typed.given("selector") || typed.given("field-selector") || typed.is("all");
     if input::named(typed) {
-        for manifest in input::manifests(typed)? {
-            wanted.push(select::placed(session, &manifest).await?);
-        }
+        wanted = select::in_files(session, typed, &typed.words).await?;
     } else if selected || typed.words.is_empty() {
         return select::found(session, typed, &typed.words).await;
     } else {
         for asked in select::asked(session.mapping().await?, &typed.words)? {
             if asked.names.is_empty() {
                 return Err(CliError::usage("resource(s) were provided, but no name was specified"));
+            }
+            if typed.is("all-namespaces") && asked.resource.namespaced {
+                return Err(CliError::usage("a resource cannot be retrieved by name across all namespaces"));
             }
             wanted.extend(asked.names.into_iter().map(|name| (asked.resource, namespace.clone(), name)));
         }

@@ -95,6 +95,12 @@ async fn meant<'m>(
     if crate::input::named(typed) {
         return select::found(session, typed, &typed.words).await;
     }
+    if typed.words.is_empty() {
+        return Err(CliError::usage(format!(
+            "You must specify the type of resource to describe. Use \"{} api-resources\" for a complete list of supported resources.",
+            session.program
+        )));
+    }
     let mapping = session.mapping().await?;
     let namespace = session.namespace()?;
     let everywhere = typed.is("all-namespaces");
@@ -103,6 +109,12 @@ async fn meant<'m>(
         if asked.names.is_empty() {
             let scope = (!everywhere).then_some(&*namespace);
             found.extend(select::listed(session, typed, asked.resource, scope).await?);
+        }
+        if !asked.names.is_empty() && (typed.given("selector") || typed.given("field-selector")) {
+            return Err(CliError::usage("name cannot be provided when a selector is specified"));
+        }
+        if !asked.names.is_empty() && everywhere && asked.resource.namespaced {
+            return Err(CliError::usage("a resource cannot be retrieved by name across all namespaces"));
         }
         for name in asked.names {
             match session.read(&asked.resource.path(&namespace, &name)).await {

@@ -47,14 +47,16 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
 }
 
 async fn compare(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
+    typed.no_words("Unexpected args")?;
     if !input::named(typed) {
         return Err(CliError::usage("must specify one of -f and -k"));
     }
     let wrong = |source| CliError::Io { what: "make a folder to compare in".to_owned(), source };
     let live_folder = tempfile::Builder::new().prefix("LIVE-").tempdir().map_err(wrong)?;
     let merged_folder = tempfile::Builder::new().prefix("MERGED-").tempdir().map_err(wrong)?;
-    for manifest in input::manifests(typed)? {
-        let (name, live, after) = compared(session, typed, manifest).await?;
+    for (source, manifest) in input::sourced(typed)? {
+        let compared = compared(session, typed, manifest).await;
+        let (name, live, after) = compared.map_err(|error| error.from(&source))?;
         let write = |folder: &Path, object: &Value| match object.is_null() {
             true => Ok(()),
             false => std::fs::write(folder.join(&name), yaml::text(&shown(object, typed))).map_err(wrong),

@@ -1,7 +1,7 @@
-//! `edit`: opens objects in the user's editor and sends what was changed.
+//! `edit`: opens objects in the user's editor, several as one list, and sends what was changed of each. What the server refuses is opened
+//! again with its reasons, until it is mended or left as it is.
 
-use std::io::Write as _;
-use std::path::Path;
+mod editor;
 
 use serde_json::Value;
 
@@ -9,8 +9,8 @@ use crate::args::{Command, FILES, Flag, OUTPUT, Part, SELECT, Typed, WRITE, valu
 use crate::client::{MERGE, with_all};
 use crate::error::CliError;
 use crate::input;
-use crate::merge::difference;
-use crate::print::{Output, shown, yaml};
+use crate::merge::{difference, has_list};
+use crate::print::{Output, json_text, list, shown, yaml};
 use crate::select::{self, Found};
 use crate::session::Session;
 
@@ -26,117 +26,225 @@ const HEADER: &str = "\
 pub(crate) static COMMAND: Command = Command {
     name: "edit",
     about: "Change objects in your editor",
-    usage: "(KIND NAME | KIND/NAME | -f FILE)",
-    examples: &["edit deployment/web"],
+    usage: "(KIND [NAME…] | KIND/NAME… | -f FILE)",
+    examples: &["edit deployment/web", "edit configmap one two"],
     flags: &[FLAGS, FILES, OUTPUT, SELECT, WRITE],
     part: Part::Change,
     run: Some(|session, typed| Box::pin(run(session, typed))),
     ..Command::EMPTY
 };
 
+/// An object as it was opened.
+struct Open<'m> {
+    found: Found<'m>,
+    path: String,
+    before: Value,
+}
+
+impl Open<'_> {
+    /// `deployments.apps "web"`
+    fn told(&self) -> String {
+        format!("{} {:?}", self.found.resource.qualified(), self.found.name)
+    }
+
+    /// An edited object is still this one.
+    fn is(&self, after: &Value) -> bool {
+        let same = |path: &str| after.pointer(path) == self.before.pointer(path);
+        ["/apiVersion", "/kind", "/metadata/name", "/metadata/namespace"].into_iter().all(same)
+    }
+}
+
+/// What became of one object of a saved file.
+enum Fate {
+    Done,
+    /// The object as it was edited, and the reasons, a line each.
+    Refused(Value, Vec<String>),
+    Gone(Value),
+}
+
 async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
-    let found = select::found(session, typed, &typed.words).await?;
-    if found.is_empty() {
-        return Err(CliError::unmet("edit cancelled, no objects found"));
-    }
-    for one in &found {
-        if !edited(session, typed, one).await? {
-            // Of one it is an end, of several the next one's turn.
-            match found.len() {
-                1 => session.screen.warn("Edit cancelled, no changes made."),
-                _ => session.screen.line(&format!("{} skipped", one.told()))?,
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Whether something of it was changed.
-async fn edited(session: &Session<'_>, typed: &Typed, found: &Found<'_>) -> Result<bool, CliError> {
-    let path = match typed.text("subresource") {
-        Some(part) => format!("{}/{part}", found.path()),
-        None => found.path(),
-    };
-    let before = shown(&session.read(&path).await?, typed);
-    let mut text = format!("{HEADER}{}", yaml::text(&before));
-    loop {
-        let edited = editor(&text)?;
-        let bare: String =
-            edited.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect();
-        if bare.trim().is_empty() || edited == text {
-            return Ok(false);
-        }
-        let wrong = match send(session, typed, found, &path, &before, &bare).await {
-            Ok(sent) => return Ok(sent),
-            Err(error) => error,
+    let file = File::of(typed)?;
+    let mut open = Vec::new();
+    for found in select::found_or_all(session, typed, &typed.words).await? {
+        let path = match typed.text("subresource") {
+            Some(part) => format!("{}/{part}", found.path()),
+            None => found.path(),
         };
-        // Without a person nobody would mend it.
-        if !std::io::IsTerminal::is_terminal(&std::io::stdin()) {
-            let kept = kept(&edited)?;
-            session.screen.warn(&format!("A copy of your changes has been stored to {kept:?}"));
-            return Err(wrong);
+        let before = shown(&session.read(&path).await?, typed);
+        open.push(Open { found, path, before });
+    }
+    let mut text = match &open[..] {
+        [] => return Err(CliError::unmet("edit cancelled, no objects found")),
+        [one] => file.text(&one.before),
+        several => file.text(&list(several.iter().map(|one| one.before.clone()).collect())),
+    };
+    let several = open.len() > 1;
+    let mut reasons = String::new();
+    loop {
+        let saved = bare(&editor::edited(&file.with(&reasons, &text), file.end)?);
+        let again = !reasons.is_empty();
+        if saved.trim().is_empty() {
+            session.screen.warn("Edit cancelled, saved file was empty.");
+            return Ok(());
         }
-        let said: String = wrong.told().lines().map(|line| format!("# {line}\n")).collect();
-        text = format!("{HEADER}{said}#\n{bare}");
+        if again && saved == bare(&text) {
+            return Err(keep(session, &file, &saved, "Edit cancelled, no valid changes were saved."));
+        }
+        let edited = match input::read(&saved, "edited-file") {
+            Ok(edited) => edited,
+            Err(error) => {
+                let Some(first) = open.first() else { return Err(error) };
+                session.screen.warn(&format!("error: {} is invalid", first.told()));
+                let why = format!("<nil>: Invalid value: \"The edited file failed validation\": {error}");
+                (reasons, text) = (reason(first, &[why]), saved);
+                continue;
+            }
+        };
+        let items = if several { taken(edited) } else { vec![edited] };
+        if let ([one], [after]) = (&open[..], &items[..])
+            && !one.is(after)
+        {
+            let message = "At least one of apiVersion, kind and name was changed";
+            return Err(keep(session, &file, &saved, message));
+        }
+        let changed = open.iter().any(|one| items.iter().any(|after| one.is(after) && *after != one.before));
+        if !changed && !again {
+            session.screen.warn("Edit cancelled, no changes made.");
+            return Ok(());
+        }
+        let Some((left, why)) = sent(session, typed, &file, &mut open, items).await? else { return Ok(()) };
+        let left = if several { list(left) } else { left.into_iter().next().unwrap_or_default() };
+        (reasons, text) = (why, file.text(&left));
     }
 }
 
-async fn send(
+/// Sends what was changed. What the server refused stays open, as it was edited and with the reasons.
+async fn sent(
     session: &Session<'_>,
     typed: &Typed,
-    found: &Found<'_>,
-    path: &str,
-    before: &Value,
-    text: &str,
-) -> Result<bool, CliError> {
-    let after = input::read(text, "the edited object")?;
-    let Some(mut patch) = difference(before, &after) else { return Ok(false) };
-    if patch["metadata"]["name"].is_string() || patch["kind"].is_string() {
-        return Err(CliError::unmet("the kind and the name of an object cannot be changed"));
+    file: &File,
+    open: &mut Vec<Open<'_>>,
+    items: Vec<Value>,
+) -> Result<Option<(Vec<Value>, String)>, CliError> {
+    let (mut left, mut gone, mut refused, mut reasons) = (Vec::new(), Vec::new(), Vec::new(), String::new());
+    for after in items {
+        let Some(at) = open.iter().position(|one| one.is(&after)) else {
+            let name = after["metadata"]["name"].as_str().unwrap_or_default();
+            session
+                .screen
+                .warn(&format!("Warning: {name:?} is none of the objects that were opened and is left out"));
+            continue;
+        };
+        let one = open.swap_remove(at);
+        match send(session, typed, &one, after).await? {
+            Fate::Done => {}
+            Fate::Refused(after, why) => {
+                reasons.push_str(&reason(&one, &why));
+                left.push(after);
+                refused.push(one);
+            }
+            Fate::Gone(after) => gone.push(after),
+        }
     }
-    patch["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"].clone();
-    let sent = with_all(path, &session.writing("kubectl-edit")?);
-    let object = session.api().await?.patch(&sent, MERGE, &patch).await?;
-    Output::of(typed)?.done(session, found.resource, &object, "edited")?;
-    Ok(true)
+    *open = refused;
+    if !gone.is_empty() {
+        let kept = editor::kept(&file.text(&list(gone)), file.end)?;
+        session.screen.warn(&format!("The edits you made on deleted resources have been saved to {kept:?}"));
+        if left.is_empty() {
+            return Err(CliError::Exit(1));
+        }
+    }
+    Ok((!left.is_empty()).then_some((left, reasons)))
 }
 
-/// What the user makes of a text.
-fn editor(text: &str) -> Result<String, CliError> {
-    let wrong = |what: &str| {
-        let what = what.to_owned();
-        move |source| CliError::Io { what, source }
+async fn send(session: &Session<'_>, typed: &Typed, one: &Open<'_>, after: Value) -> Result<Fate, CliError> {
+    let Some(mut patch) = difference(&one.before, &after) else {
+        session.screen.line(&format!("{} skipped", one.found.told()))?;
+        return Ok(Fate::Done);
     };
-    let mut file = tempfile::Builder::new()
-        .prefix("kedge-edit-")
-        .suffix(".yaml")
-        .tempfile()
-        .map_err(wrong("make a file to edit"))?;
-    file.write_all(text.as_bytes()).map_err(wrong("write the file to edit"))?;
-    let chosen = ["KUBE_EDITOR", "EDITOR"].iter().find_map(std::env::var_os).filter(|name| !name.is_empty());
-    let chosen = chosen.unwrap_or_else(|| "vi".into());
-    // An editor may be named with arguments, so a shell takes it apart.
-    let status = std::process::Command::new("sh")
-        .arg("-c")
-        .arg(format!("{} \"$1\"", chosen.to_string_lossy()))
-        .arg("sh")
-        .arg(file.path())
-        .status()
-        .map_err(wrong("start the editor"))?;
-    if !status.success() {
-        return Err(CliError::unmet(format!(
-            "the editor {} ended with {status}; KUBE_EDITOR or EDITOR names another",
-            chosen.to_string_lossy()
-        )));
+    if has_list(&patch) {
+        patch["metadata"]["resourceVersion"] = one.before["metadata"]["resourceVersion"].clone();
     }
-    input::file(file.path())
+    let path = with_all(&one.path, &session.writing("kubectl-edit")?);
+    let told = one.told();
+    match session.api().await?.patch(&path, MERGE, &patch).await {
+        Ok(object) => {
+            Output::of(typed)?.done(session, one.found.resource, &object, "edited")?;
+            Ok(Fate::Done)
+        }
+        Err(error) if error.is_not_found() => {
+            session.screen.warn(&format!("error: {told} could not be found on the server"));
+            Ok(Fate::Gone(after))
+        }
+        Err(CliError::Server(refusal)) if refusal.is("Invalid") => {
+            session.screen.warn(&format!("error: {told} is invalid"));
+            let causes = refusal.status["details"]["causes"].as_array().into_iter().flatten();
+            let cause = |cause: &Value| {
+                let text = |key: &str| cause[key].as_str().unwrap_or_default();
+                format!("{}: {}", text("field"), text("message"))
+            };
+            Ok(Fate::Refused(after, causes.map(cause).collect()))
+        }
+        Err(CliError::Server(refusal)) => {
+            session.screen.warn(&format!("error: {told} could not be patched: {}", refusal.message));
+            Ok(Fate::Refused(after, vec![refusal.message]))
+        }
+        Err(error) => Err(error),
+    }
 }
 
-fn kept(text: &str) -> Result<String, CliError> {
-    let wrong = |source| CliError::Io { what: "keep the edited text".to_owned(), source };
-    let mut file =
-        tempfile::Builder::new().prefix("kedge-edit-").suffix(".yaml").tempfile().map_err(wrong)?;
-    file.write_all(text.as_bytes()).map_err(wrong)?;
-    let (_, path) = file.keep().map_err(|error| wrong(error.error))?;
-    Ok(Path::new(&path).display().to_string())
+/// As it stands at the beginning of the file that is opened again.
+fn reason(one: &Open<'_>, why: &[String]) -> String {
+    let why: String = why.iter().flat_map(|why| why.lines()).map(|line| format!("# * {line}\n")).collect();
+    format!("# {} was not valid:\n{why}#\n", one.told())
+}
+
+fn taken(mut edited: Value) -> Vec<Value> {
+    match edited["items"].take() {
+        Value::Array(items) => items,
+        _ => Vec::new(),
+    }
+}
+
+fn bare(text: &str) -> String {
+    text.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect()
+}
+
+/// Nothing that was typed is lost.
+fn keep(session: &Session<'_>, file: &File, saved: &str, message: &str) -> CliError {
+    match editor::kept(saved, file.end) {
+        Ok(kept) => {
+            session.screen.warn(&format!("A copy of your changes has been stored to {kept:?}"));
+            CliError::unmet(message)
+        }
+        Err(error) => error,
+    }
+}
+
+/// What the user edits: YAML with comments, or JSON without.
+struct File {
+    end: &'static str,
+}
+
+impl File {
+    fn of(typed: &Typed) -> Result<Self, CliError> {
+        match typed.text("output") {
+            None | Some("" | "yaml" | "kyaml" | "name") => Ok(Self { end: ".yaml" }),
+            Some("json") => Ok(Self { end: ".json" }),
+            Some(other) => Err(CliError::usage(format!(
+                "unable to match a printer suitable for the output format {other:?}, allowed formats are: json,kyaml,yaml"
+            ))),
+        }
+    }
+
+    fn text(&self, object: &Value) -> String {
+        if self.end == ".json" { json_text(object) } else { yaml::text(object) }
+    }
+
+    fn with(&self, reasons: &str, text: &str) -> String {
+        match self.end {
+            ".json" => format!("{reasons}{text}"),
+            _ => format!("{HEADER}{reasons}{text}"),
+        }
+    }
 }

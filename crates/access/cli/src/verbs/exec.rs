@@ -47,15 +47,19 @@ pub(crate) static ATTACH: Command = Command {
 };
 
 async fn exec(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
-    // Without `--`, the first word is the pod and the rest the command, as it once was.
     let named = usize::from(!typed.given("filename"));
-    let (target, command) = typed.words.split_at(typed.dash.unwrap_or(named).min(typed.words.len()));
+    if typed.dash.is_none() && typed.words.len() > named {
+        return Err(
+            typed.wrong("exec [POD] [COMMAND] is not supported anymore. Use exec [POD] -- [COMMAND] instead")
+        );
+    }
+    let (target, command) = typed.words.split_at(typed.dash.unwrap_or(typed.words.len()));
     if target.is_empty() && named > 0 {
         return Err(CliError::usage("pod, type/name or --filename must be specified"));
     }
     if command.is_empty() {
         return Err(CliError::usage(
-            "you must specify at least one command for the container: exec POD -- COMMAND",
+            "you must specify at least one command for the container\nAs in: exec POD -- COMMAND",
         ));
     }
     let pod = match named {
@@ -118,7 +122,7 @@ pub(super) fn path<'w>(
 
 /// The pod itself, or the best of several.
 pub(super) async fn one(session: &Session<'_>, words: &[String]) -> Result<Value, CliError> {
-    usable(pods::meant(session, words).await?, &words.join(" "))
+    usable(pods::meant(session, words, "attach to").await?, &words.join(" "))
 }
 
 fn usable(meant: Meant, told: &str) -> Result<Value, CliError> {

@@ -27,11 +27,19 @@ pub(crate) static COMMAND: Command = Command {
 };
 
 async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
-    let [word] = &typed.words[..] else {
-        return Err(CliError::usage(
-            "You must specify exactly one type of resource to explain, as in `explain pods.spec`",
-        ));
+    let word = match &typed.words[..] {
+        [word] => word,
+        [] => {
+            return Err(CliError::usage(format!(
+                "You must specify the type of resource to explain. Use \"{} api-resources\" for a complete list of supported resources.",
+                session.program
+            )));
+        }
+        _ => return Err(typed.wrong("We accept only this format: explain RESOURCE")),
     };
+    if let Some(form) = typed.text("output").filter(|form| !form.starts_with("plaintext")) {
+        return Err(typed.wrong(format!("unrecognized format: {form}")));
+    }
     let (document, resource, path) = described(session, word, typed.text("api-version")).await?;
     let page = schema::Page::of(&document, resource)?;
     session.screen.say(&page.heading())?;
@@ -70,9 +78,12 @@ async fn described<'s, 'w>(
     };
     parts.drain(..length);
     if let Some(version) = version {
-        resource = mapping
-            .of_kind(version, &resource.kind)
-            .ok_or_else(|| CliError::NoMatch { kind: resource.kind.clone(), version: version.to_owned() })?;
+        resource = mapping.of_kind(version, &resource.kind).ok_or_else(|| {
+            CliError::unmet(format!(
+                "couldn't find resource for \"/{version}, Resource={}\"",
+                resource.plural
+            ))
+        })?;
     }
     let path = match resource.group.is_empty() {
         true => format!("/openapi/v3/api/{}", resource.version),

@@ -127,9 +127,12 @@ fn ports(typed: &Typed, found: &Found<'_>) -> Result<Vec<Value>, CliError> {
     let asked: Vec<(i64, String)> = match typed.given("port") {
         true => {
             let read = |text: String| {
-                let port = text
-                    .parse::<i64>()
-                    .map_err(|_| CliError::usage(format!("--port takes a number, not {text:?}")))?;
+                let wrong = |_| {
+                    CliError::usage(format!(
+                        "strconv.Atoi: parsing {text:?}: invalid syntax\n--port takes a number"
+                    ))
+                };
+                let port = text.parse::<i64>().map_err(wrong)?;
                 let protocol =
                     known.iter().find(|(known, _)| *known == port).map(|(_, protocol)| protocol.clone());
                 Ok((port, protocol.unwrap_or_else(|| "TCP".to_owned())))

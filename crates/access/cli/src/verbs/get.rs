@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::args::{Command, EVERYWHERE, FILES, Flag, OUTPUT, Part, SELECT, Typed, switch, value};
 use crate::error::CliError;
+use crate::input;
 use crate::print::table::{Shape, Widths, aligned, rows};
 use crate::print::{self, Output};
 use crate::session::Session;
@@ -49,10 +50,24 @@ pub(crate) static COMMAND: Command = Command {
 
 async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     if let Some(path) = typed.text("raw") {
+        alone(typed)?;
         let answer = session.api().await?.raw(Method::GET, path, bytes::Bytes::new()).await?;
         return session.screen.bytes(&answer);
     }
+    if typed.words.is_empty() && !input::named(typed) {
+        session.screen.warn(&format!(
+            "You must specify the type of resource to get. Use \"{} api-resources\" for a complete list of supported resources.\n",
+            session.program
+        ));
+        return Err(typed.wrong(format!(
+            "Required resource not specified.\nUse \"{} explain <resource>\" for a detailed description of that resource (e.g. {} explain pods).",
+            session.program, session.program
+        )));
+    }
     let output = Output::of(typed)?;
+    if let Some(form) = typed.text("output").filter(|_| typed.is("show-labels") && !output.is_human()) {
+        return Err(CliError::usage(format!("--show-labels option cannot be used with {form} printer")));
+    }
     let asked = fetch::asked(session, typed).await?;
     if typed.is("watch") || typed.is("watch-only") {
         return watch::run(session, typed, &output, &asked).await;
@@ -60,6 +75,24 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     match &output {
         Output::Human { wide } => tables(session, typed, *wide, &asked).await,
         other => objects(session, typed, other, &asked).await,
+    }
+}
+
+/// Nothing that would change the answer may stand beside `--raw`.
+fn alone(typed: &Typed) -> Result<(), CliError> {
+    if !typed.words.is_empty() {
+        return Err(CliError::usage("arguments may not be passed when --raw is specified"));
+    }
+    if typed.given("output") {
+        return Err(CliError::usage("--raw and --output are mutually exclusive"));
+    }
+    let others =
+        ["watch", "watch-only", "selector", "field-selector", "filename", "label-columns", "sort-by"];
+    match others.into_iter().any(|flag| typed.given(flag)) {
+        true => Err(CliError::usage(
+            "--raw may not be specified with other flags that filter the server request or alter the output",
+        )),
+        false => Ok(()),
     }
 }
 

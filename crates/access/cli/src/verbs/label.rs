@@ -7,6 +7,7 @@ use crate::args::{
 };
 use crate::change::{change, object_at};
 use crate::error::CliError;
+use crate::input;
 use crate::print::Output;
 use crate::select;
 use crate::session::Session;
@@ -75,7 +76,15 @@ struct Wanted {
 
 async fn run(session: &Session<'_>, typed: &Typed, words: &Words) -> Result<(), CliError> {
     let (objects, changes) = split(&typed.words);
-    let wanted = wanted(changes)?;
+    if objects.is_empty() && !input::named(typed) {
+        return Err(CliError::usage(
+            "one or more resources must be specified as <resource> <name> or <resource>/<name>",
+        ));
+    }
+    if typed.is("all") && typed.given("selector") {
+        return Err(CliError::usage("cannot set --all and --selector at the same time"));
+    }
+    let wanted = wanted(changes, words)?;
     if wanted == Wanted::default() && !typed.is("list") {
         return Err(CliError::usage(format!("at least one {} update is required", words.one)));
     }
@@ -145,19 +154,33 @@ pub(crate) fn split(words: &[String]) -> (&[String], &[String]) {
     words.split_at(at)
 }
 
-fn wanted(words: &[String]) -> Result<Wanted, CliError> {
+fn wanted(changes: &[String], words: &Words) -> Result<Wanted, CliError> {
     let mut wanted = Wanted::default();
-    for word in words {
+    for word in changes {
         match (word.split_once('='), word.strip_suffix('-')) {
             (Some((key, value)), _) if !key.is_empty() => wanted.set.push((key.to_owned(), value.to_owned())),
             (None, Some(key)) if !key.is_empty() => wanted.remove.push(key.to_owned()),
-            _ => return Err(CliError::usage(format!("{word:?} is neither KEY=VALUE nor KEY-"))),
+            (None, None) => {
+                return Err(CliError::usage(format!(
+                    "all resources must be specified before {} changes: {word}\nA change is KEY=VALUE or KEY-",
+                    words.one
+                )));
+            }
+            _ => {
+                return Err(CliError::usage(format!(
+                    "at least one {} update is required\n{word:?} is neither KEY=VALUE nor KEY-",
+                    words.one
+                )));
+            }
         }
     }
     if let Some((key, _)) = wanted.set.iter().find(|(key, _)| wanted.remove.contains(key)) {
-        return Err(CliError::usage(format!(
-            "can not both modify and remove a label in the same command: {key}"
-        )));
+        return Err(CliError::usage(match words.one {
+            "label" => format!("can not both modify and remove a label in the same command\nIt is {key}"),
+            _ => format!(
+                "can not both modify and remove the following annotation(s) in the same command: {key}"
+            ),
+        }));
     }
     Ok(wanted)
 }
@@ -181,14 +204,14 @@ mod tests {
         ] {
             let all = words(line);
             let (found, changes) = split(&all);
-            let wanted = wanted(changes).unwrap();
+            let wanted = wanted(changes, &LABELS).unwrap();
             assert_eq!(
                 (found.join(" ").as_str(), wanted.set.len(), wanted.remove.len()),
                 (objects, set, removed),
                 "{line}"
             );
         }
-        assert!(wanted(&words("x=1 x-")).is_err());
+        assert!(wanted(&words("x=1 x-"), &LABELS).is_err());
     }
 
     #[test]
@@ -201,7 +224,7 @@ mod tests {
             ("a- b-", false, Some(json!({"metadata": {}}))),
         ] {
             let mut object = before.clone();
-            let done = apply(&mut object, &wanted(&words(line)).unwrap(), &LABELS, overwrite);
+            let done = apply(&mut object, &wanted(&words(line), &LABELS).unwrap(), &LABELS, overwrite);
             assert_eq!(done.is_ok().then_some(object), after, "{line}");
         }
     }

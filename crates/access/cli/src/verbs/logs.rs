@@ -9,6 +9,7 @@ use crate::args::{Command, Flag, Part, Typed, switch, value};
 use crate::client::{Lines, with_all};
 use crate::describe::shown::text;
 use crate::error::CliError;
+use crate::select;
 use crate::session::Session;
 
 /// So many logs are followed at once unless told otherwise.
@@ -60,11 +61,16 @@ struct Log {
 }
 
 async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
+    check(typed)?;
     let many = typed.given("selector");
     let pods = match (typed.words.as_slice(), typed.text("selector")) {
-        ([], Some(labels)) => pods::selected(session, &session.namespace()?, labels).await?,
+        ([], Some(labels)) => {
+            let selected = pods::selected(session, &session.namespace()?, labels).await;
+            let pods = session.mapping().await?.find("pods")?;
+            selected.map_err(|error| select::unselected(error, typed, pods))?
+        }
         (_, Some(_)) => return Err(CliError::usage("only a selector (-l) or a POD name is allowed")),
-        ([], None) => {
+        ([] | [_, _, _, ..], None) => {
             return Err(CliError::usage(
                 "expected 'logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]'.\nPOD or TYPE/NAME is a required argument for the logs command",
             ));
@@ -89,13 +95,47 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     Ok(())
 }
 
+/// What is asked for can be.
+fn check(typed: &Typed) -> Result<(), CliError> {
+    let named = typed.text("container").filter(|name| !name.is_empty());
+    if let Some(name) = named.filter(|_| typed.is("all-containers")) {
+        return Err(CliError::usage(format!(
+            "--all-containers=true should not be specified with container name {name}"
+        )));
+    }
+    if named.is_some() && typed.words.len() == 2 {
+        return Err(CliError::usage("only one of -c or an inline [CONTAINER] arg is allowed"));
+    }
+    if typed.text("since").is_some_and(|since| since.starts_with('-')) {
+        return Err(CliError::usage("--since must be greater than 0"));
+    }
+    if typed.number("tail")?.is_some_and(|lines| lines < -1) {
+        return Err(CliError::usage("--tail must be greater than or equal to -1"));
+    }
+    if typed.number("limit-bytes")?.is_some_and(|bytes| bytes < 0) {
+        return Err(CliError::usage("--limit-bytes must be greater than 0"));
+    }
+    typed.number("max-log-requests").map(drop)
+}
+
 async fn named(session: &Session<'_>, typed: &Typed, words: &[String]) -> Result<Vec<Value>, CliError> {
     // A second word is the container, as it once was typed.
     let words = match words {
         [pod, _container] if !pod.contains('/') => &words[..1],
         words => words,
     };
-    let meant = pods::meant(session, words).await?;
+    let meant = pods::meant(session, words, "get the logs from").await.map_err(|error| match error {
+        CliError::Server(refusal)
+            if refusal.is("NotFound") && refusal.status["details"]["kind"] != "namespaces" =>
+        {
+            let namespace = session.namespace().unwrap_or_default();
+            CliError::unmet(format!(
+                "error from server (NotFound): {} in namespace {namespace:?}",
+                refusal.message
+            ))
+        }
+        other => other,
+    })?;
     let mut pods = meant.pods;
     if meant.through.is_some() && !typed.is("all-pods") {
         if let (2.., Some(first)) = (pods.len(), pods.first()) {
@@ -123,6 +163,14 @@ fn logs(session: &Session<'_>, typed: &Typed, pods: &[Value], many: bool) -> Res
             true => pods::containers(pod),
             false => vec![pods::container(session, pod, container)],
         };
+        let known = pods::containers(pod);
+        if let Some(wrong) = containers.iter().find(|container| !known.contains(*container)) {
+            return Err(CliError::unmet(format!(
+                "container {wrong} is not valid for pod {} out of: {}",
+                text(&pod["metadata"]["name"]),
+                known.join(", ")
+            )));
+        }
         for container in containers {
             let mut query = query.clone();
             query.push(("container", container.to_owned()));
@@ -140,7 +188,7 @@ fn logs(session: &Session<'_>, typed: &Typed, pods: &[Value], many: bool) -> Res
 /// What the server is asked to leave out.
 fn query(session: &Session<'_>, typed: &Typed, many: bool) -> Result<Vec<(&'static str, String)>, CliError> {
     if typed.given("since") && typed.given("since-time") {
-        return Err(CliError::usage("at most one of since-time or since may be specified"));
+        return Err(CliError::usage("at most one of `sinceTime` or `sinceSeconds` may be specified"));
     }
     let mut query = Vec::new();
     for (flag, parameter) in [

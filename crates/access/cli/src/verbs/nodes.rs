@@ -142,22 +142,40 @@ impl Change {
 async fn taint(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let at = typed.words.iter().position(|word| Change::parse(word).is_some()).unwrap_or(typed.words.len());
     let (objects, words) = typed.words.split_at(at);
+    if objects.is_empty() {
+        return Err(CliError::usage("one or more resources must be specified as <resource> <name>"));
+    }
     let changes: Option<Vec<Change>> = words.iter().map(|word| Change::parse(word)).collect();
     let changes = changes.filter(|changes| !changes.is_empty());
     let changes = changes.ok_or_else(|| CliError::usage("at least one taint update is required"))?;
+    if let Some(word) = words.iter().find(|word| word.matches(':').count() > 1) {
+        return Err(typed.wrong(format!("invalid taint spec: {word}")));
+    }
     for change in &changes {
-        if let Change::Set { effect, .. } = change
-            && !matches!(&**effect, "NoSchedule" | "PreferNoSchedule" | "NoExecute")
-        {
-            return Err(CliError::usage(format!("invalid taint effect: {effect}, unsupported taint effect")));
+        let (Change::Set { effect, .. } | Change::Remove { effect: Some(effect), .. }) = change else {
+            continue;
+        };
+        if !matches!(&**effect, "NoSchedule" | "PreferNoSchedule" | "NoExecute") {
+            return Err(typed.wrong(format!(
+                "invalid taint effect: {effect}, unsupported taint effect\nThere are NoSchedule, PreferNoSchedule and NoExecute"
+            )));
         }
+    }
+    if matches!(objects, [_])
+        && !typed.is("all")
+        && !typed.given("selector")
+        && !objects.concat().contains('/')
+    {
+        return Err(CliError::usage(
+            "at least one resource name must be specified since 'all' parameter is not set",
+        ));
     }
     let output = Output::of(typed)?;
     for node in select::found(session, typed, objects).await? {
         if node.resource.kind != "Node" {
             return Err(CliError::usage(format!(
-                "invalid resource type {}, only nodes have taints",
-                node.resource.kind
+                "invalid resource type {}, only node types are supported",
+                node.resource.plural
             )));
         }
         let changed = change(session, &node, "kubectl-taint", |object| {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::args::{ALL, Command, FILES, Flag, LOCAL, OUTPUT, Part, SELECT, Typed, WRITE, value};
 use crate::client::{JSON_PATCH, MERGE, STRATEGIC, with_all};
-use crate::error::CliError;
+use crate::error::{CliError, why};
 use crate::input;
 use crate::merge::{Form, patched};
 use crate::print::Output;
@@ -36,9 +36,11 @@ pub(crate) static COMMAND: Command = Command {
 
 async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let text = match (typed.text("patch"), typed.text("patch-file")) {
-        (Some(text), None) => text.to_owned(),
-        (None, Some(path)) => input::file(path.as_ref())?,
-        (None, None) => {
+        (Some(text), None) if !text.is_empty() => text.to_owned(),
+        (None, Some(path)) => std::fs::read_to_string(path).map_err(|error| {
+            CliError::usage(format!("unable to read patch file: open {path}: {}", why(&error)))
+        })?,
+        (Some(_), None) | (None, None) => {
             return Err(CliError::usage(
                 "must specify --patch or --patch-file containing the contents of the patch",
             ));
@@ -57,7 +59,7 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
             )));
         }
     };
-    let patch = read(&text)?;
+    let patch = read(&text).map_err(|error| CliError::usage(format!("unable to parse {text:?}: {error}")))?;
     let output = Output::of(typed)?;
     for found in select::found(session, typed, &typed.words).await? {
         let mut path = found.path();

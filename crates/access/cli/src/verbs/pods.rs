@@ -20,8 +20,8 @@ pub(super) struct Meant {
     pub(super) through: Option<Value>,
 }
 
-/// `web-1`, `pod/web-1`, `deploy/web`, or two words.
-pub(super) async fn meant(session: &Session<'_>, words: &[String]) -> Result<Meant, CliError> {
+/// `web-1`, `pod/web-1`, `deploy/web`, or two words. `doing` is what fails where nothing of it can be found.
+pub(super) async fn meant(session: &Session<'_>, words: &[String], doing: &str) -> Result<Meant, CliError> {
     let namespace = session.namespace()?;
     let words: Vec<String> = match words {
         [one] if !one.contains('/') => vec!["pods".to_owned(), one.clone()],
@@ -32,7 +32,7 @@ pub(super) async fn meant(session: &Session<'_>, words: &[String]) -> Result<Mea
     else {
         return Err(CliError::usage("expected one pod, or one object that has pods: POD or KIND/NAME"));
     };
-    of(session, asked.resource, &namespace, name).await
+    of(session, asked.resource, &namespace, name, doing).await
 }
 
 /// What a manifest names, in the place of words.
@@ -46,7 +46,7 @@ pub(super) async fn in_file(
         return Err(CliError::usage("expected one object: one manifest, or POD or KIND/NAME"));
     };
     let (resource, namespace, name) = select::placed(session, manifest).await?;
-    of(session, resource, &namespace, &name).await
+    of(session, resource, &namespace, &name, "attach to").await
 }
 
 async fn of(
@@ -54,20 +54,20 @@ async fn of(
     resource: &Resource,
     namespace: &str,
     name: &str,
+    doing: &str,
 ) -> Result<Meant, CliError> {
     let object = session.read(&resource.path(namespace, name)).await?;
     if resource.kind == "Pod" && resource.group.is_empty() {
         return Ok(Meant { pods: vec![object], through: None });
     }
     let Some(labels) = selects(&object) else {
-        if resource.kind == "Service" {
-            return Err(CliError::unmet(format!(
-                "invalid service '{name}': Service is defined without a selector"
-            )));
-        }
+        let what = format!("*{}.{}", resource.version, resource.kind);
+        let why = match &*resource.kind {
+            "Service" => format!("invalid service '{name}': Service is defined without a selector"),
+            _ => format!("selector for {what} not implemented"),
+        };
         return Err(CliError::unmet(format!(
-            "{}/{name} has no pods: name a pod, a service, or what makes pods, such as a deployment",
-            resource.told()
+            "cannot {doing} {what}: {why}\nName a pod, a service, or what makes pods, such as a deployment"
         )));
     };
     let pods = selected(session, namespace, &labels).await?;

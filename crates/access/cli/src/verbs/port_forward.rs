@@ -71,7 +71,7 @@ async fn running(
     let most = typed.duration("pod-running-timeout")?.unwrap_or(RUNNING);
     let look = async {
         loop {
-            let meant = pods::meant(session, std::slice::from_ref(&target.to_owned())).await?;
+            let meant = pods::meant(session, std::slice::from_ref(&target.to_owned()), "attach to").await?;
             let pod = meant.pods.into_iter().next();
             match pod {
                 Some(pod) if pods::is_running(&pod) => {

@@ -36,7 +36,12 @@ pub(crate) static COMMAND: Command = Command {
 
 async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     if !input::named(typed) {
-        return Err(CliError::usage("must specify --filename to replace"));
+        return Err(CliError::usage("must specify one of -f and -k"));
+    }
+    for flag in ["grace-period", "timeout"] {
+        if typed.given(flag) && !typed.is("force") {
+            return Err(CliError::usage(format!("--{flag} must have --force specified")));
+        }
     }
     if let (Some(path), [file]) = (typed.text("raw"), typed.all("filename")) {
         let text = if file == "-" { input::standard_input()? } else { input::file(file.as_ref())? };
@@ -45,7 +50,8 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     }
     let output = Output::of(typed)?;
     for (source, manifest) in input::sourced(typed)? {
-        one(session, typed, &output, manifest).await.map_err(|error| error.when("replacing", &source))?;
+        let done = one(session, typed, &output, manifest).await;
+        done.map_err(|error| error.from(&source).when("replacing", &source))?;
     }
     Ok(())
 }

@@ -1,9 +1,6 @@
-//! `api-resources`, `api-versions` and `cluster-info`: what the server has.
-
-use serde_json::Value;
+//! `api-resources` and `api-versions`: what the server has.
 
 use crate::args::{Command, Flag, Part, Typed, switch, value};
-use crate::client::with;
 use crate::error::CliError;
 use crate::mapping::Resource;
 use crate::print::table::{Widths, aligned};
@@ -34,19 +31,12 @@ pub(crate) static VERSIONS: Command = Command {
     name: "api-versions",
     about: "Show the groups and versions that the server has",
     part: Part::Look,
-    run: Some(|session, _| Box::pin(versions(session))),
-    ..Command::EMPTY
-};
-
-pub(crate) static CLUSTER_INFO: Command = Command {
-    name: "cluster-info",
-    about: "Show where the server is",
-    part: Part::Cluster,
-    run: Some(|session, _| Box::pin(cluster_info(session))),
+    run: Some(|session, typed| Box::pin(versions(session, typed))),
     ..Command::EMPTY
 };
 
 async fn resources(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
+    typed.no_words("unexpected arguments")?;
     let (verbs, categories) = (typed.list("verbs"), typed.list("categories"));
     let wanted = |known: &&Resource| {
         known.preferred
@@ -61,9 +51,7 @@ async fn resources(session: &Session<'_>, typed: &Typed) -> Result<(), CliError>
         None => found.sort_by(|a, b| (&a.group, &a.plural).cmp(&(&b.group, &b.plural))),
         Some("name") => found.sort_by(|a, b| a.plural.cmp(&b.plural)),
         Some("kind") => found.sort_by(|a, b| a.kind.cmp(&b.kind)),
-        Some(other) => {
-            return Err(CliError::usage(format!("--sort-by accepts only name or kind, not {other:?}")));
-        }
+        Some(_) => return Err(CliError::usage("--sort-by accepts only name or kind")),
     }
     let wide = match typed.text("output") {
         None => false,
@@ -72,7 +60,9 @@ async fn resources(session: &Session<'_>, typed: &Typed) -> Result<(), CliError>
             return found.iter().try_for_each(|known| session.screen.line(&known.qualified()));
         }
         Some(other) => {
-            return Err(CliError::usage(format!("--output {other} is not available: wide or name")));
+            return Err(CliError::usage(format!(
+                "--output {other} is not available\nThere are wide and name"
+            )));
         }
     };
     let mut rows = Vec::new();
@@ -99,39 +89,11 @@ async fn resources(session: &Session<'_>, typed: &Typed) -> Result<(), CliError>
     session.screen.say(&aligned(&rows, &mut Widths::default()))
 }
 
-async fn versions(session: &Session<'_>) -> Result<(), CliError> {
+async fn versions(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
+    typed.no_words("unexpected arguments")?;
     let known = session.mapping().await?.resources.iter();
     let mut versions: Vec<String> = known.map(Resource::api_version).collect();
     versions.sort();
     versions.dedup();
     versions.iter().try_for_each(|version| session.screen.line(version))
-}
-
-async fn cluster_info(session: &Session<'_>) -> Result<(), CliError> {
-    let api = session.api().await?;
-    session.read("/version").await?;
-    session.screen.line(&format!("Kubernetes control plane is running at {}", api.server))?;
-    let services = session.mapping().await?.find("services")?;
-    let path = with(
-        &services.collection(Some("kube-system")),
-        [("labelSelector", "kubernetes.io/cluster-service=true")],
-    );
-    let found = session.read(&path).await?;
-    for service in found["items"].as_array().into_iter().flatten() {
-        let metadata = &service["metadata"];
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let port = match service["spec"]["ports"][0]["name"].as_str() {
-            Some(name) => format!(":{name}"),
-            None => String::new(),
-        };
-        let name = text(&metadata["name"]);
-        let place =
-            services.path(&text(&metadata["namespace"]), &format!("{name}{port}")).replace("%3A", ":");
-        let called = match metadata["labels"]["kubernetes.io/name"].as_str() {
-            Some(called) => called.to_owned(),
-            None => name,
-        };
-        session.screen.line(&format!("{called} is running at {}{place}/proxy", api.server))?;
-    }
-    Ok(())
 }

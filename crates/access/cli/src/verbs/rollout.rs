@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use crate::args::{Command, FILES, Flag, OUTPUT, Part, SELECT, TIMEOUT, Typed, WRITE, switch, value};
 use crate::change::{change, object_at};
 use crate::error::CliError;
+use crate::input;
 use crate::print::Output;
-use crate::select;
+use crate::select::{self, Found};
 use crate::session::Session;
 
 const MANAGER: &str = "kubectl-rollout";
@@ -94,12 +95,25 @@ static RESTART: Command = Command {
     ..Command::EMPTY
 };
 
+/// The workloads meant; a kind alone is all of that kind.
+async fn meant<'m>(session: &'m Session<'_>, typed: &Typed) -> Result<Vec<Found<'m>>, CliError> {
+    if typed.words.is_empty() && !input::named(typed) {
+        return Err(typed.wrong("required resource not specified"));
+    }
+    select::found_or_all(session, typed, &typed.words).await
+}
+
 async fn paused(session: &Session<'_>, typed: &Typed, pause: bool) -> Result<(), CliError> {
     let output = Output::of(typed)?;
     let (done, already) = if pause { ("paused", "is already paused") } else { ("resumed", "is not paused") };
-    for found in select::found_or_all(session, typed, &typed.words).await? {
+    for found in meant(session, typed).await? {
         if found.resource.kind != "Deployment" {
-            return Err(CliError::unmet(format!("{} pausing is not supported", found.told())));
+            let doing = if pause { "pausing" } else { "resuming" };
+            return Err(CliError::unmet(format!(
+                "{} {:?} {doing} is not supported",
+                found.resource.qualified(),
+                found.name
+            )));
         }
         if found.object["spec"]["paused"].as_bool().unwrap_or_default() == pause {
             return Err(CliError::unmet(format!("deployments.apps {:?} {already}", found.name)));
@@ -120,13 +134,17 @@ async fn paused(session: &Session<'_>, typed: &Typed, pause: bool) -> Result<(),
 async fn restart(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let output = Output::of(typed)?;
     let now = kedge_kinds::time::seconds(session.clock.now());
-    let found = select::found_or_all(session, typed, &typed.words).await?;
+    let found = meant(session, typed).await?;
     if found.is_empty() {
         session.screen.warn("No resources found");
     }
     for found in found {
         if !matches!(&*found.resource.kind, "Deployment" | "StatefulSet" | "DaemonSet") {
-            return Err(CliError::unmet(format!("{} restarting is not supported", found.told())));
+            return Err(CliError::unmet(format!(
+                "{} {:?} restarting is not supported",
+                found.resource.qualified(),
+                found.name
+            )));
         }
         if found.object["spec"]["paused"] == json!(true) {
             return Err(CliError::unmet(format!(

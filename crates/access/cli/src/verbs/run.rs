@@ -46,8 +46,22 @@ pub(crate) static COMMAND: Command = Command {
 
 async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let [name, arguments @ ..] = &typed.words[..] else {
-        return Err(CliError::usage("NAME is required for run"));
+        return Err(typed.wrong("NAME is required for run"));
     };
+    let attach = typed.is("attach") || typed.is("stdin");
+    if session.dry_run()? != DryRun::None && (attach || typed.is("tty")) {
+        return Err(typed.wrong(
+            "--dry-run=[server|client] can't be used with attached containers options (--attach, --stdin, or --tty)",
+        ));
+    }
+    for (flag, what, known) in [
+        ("restart", "restart policy", ["Always", "OnFailure", "Never"]),
+        ("image-pull-policy", "image pull policy", ["Always", "IfNotPresent", "Never"]),
+    ] {
+        if let Some(given) = typed.text(flag).filter(|given| !given.is_empty() && !known.contains(given)) {
+            return Err(typed.wrong(format!("invalid {what}: {given}\nThere are {}", known.join(", "))));
+        }
+    }
     let mut pod = pod(typed, name, arguments)?;
     if let Some(text) = typed.text("overrides") {
         expose::merge(&mut pod, crate::input::read(text, "--overrides")?);
@@ -63,11 +77,10 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
         });
         create::one(session, typed, &output, service, "kubectl-run", "created").await?;
     }
-    let attach = typed.is("attach") || typed.is("stdin");
     if typed.is("rm") && !attach {
         return Err(CliError::usage("--rm should only be used for attached containers"));
     }
-    if !attach || session.dry_run()? != DryRun::None {
+    if !attach {
         return create::one(session, typed, &output, pod, "kubectl-run", "created").await.map(drop);
     }
     let made = attached::create(session, &pod).await?;
@@ -79,14 +92,17 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
 }
 
 fn pod(typed: &Typed, name: &str, arguments: &[String]) -> Result<Value, CliError> {
-    let image = typed.text("image").ok_or_else(|| CliError::usage("required flag(s) \"image\" not set"))?;
+    let image = typed.text("image").ok_or_else(|| typed.wrong("required flag(s) \"image\" not set"))?;
+    if image.is_empty() {
+        return Err(CliError::usage("--image is required"));
+    }
     let mut container = json!({"name": name, "image": image});
     if !arguments.is_empty() {
         container[if typed.is("command") { "command" } else { "args" }] = json!(arguments);
     }
     let variable = |text: &String| match text.split_once('=') {
         Some((key, value)) => Ok(json!({"name": key, "value": value})),
-        None => Err(CliError::usage(format!("invalid env: {text}; KEY=VALUE is meant"))),
+        None => Err(CliError::usage(format!("invalid env: {text}\nKEY=VALUE is meant"))),
     };
     let variables = typed.all("env").iter().map(variable).collect::<Result<Vec<_>, _>>()?;
     if !variables.is_empty() {

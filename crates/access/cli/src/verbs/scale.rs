@@ -31,6 +31,9 @@ pub(crate) static COMMAND: Command = Command {
 };
 
 async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
+    if !typed.given("replicas") {
+        return Err(typed.wrong("required flag(s) \"replicas\" not set\nAs in: --replicas=3"));
+    }
     let wanted = typed.number("replicas")?.filter(|wanted| *wanted >= 0);
     let wanted = wanted.ok_or_else(|| {
         CliError::usage("The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0")

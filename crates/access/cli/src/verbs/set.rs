@@ -3,11 +3,14 @@
 mod env;
 mod subject;
 
+use kedge_kinds::Quantity;
 use serde_json::Value;
 
 use crate::args::{ALL, Command, EVERYWHERE, FILES, LOCAL, OUTPUT, Part, SELECT, Typed, WRITE, value};
 use crate::change::{change, object_at, pod_spec};
 use crate::error::CliError;
+use crate::input;
+use crate::mapping::Resource;
 use crate::print::Output;
 use crate::select;
 use crate::session::Session;
@@ -82,6 +85,9 @@ static SELECTOR: Command = Command {
 
 async fn image(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let (objects, changes) = split(&typed.words);
+    if objects.is_empty() && !input::named(typed) {
+        return Err(select::nothing_named());
+    }
     let mut images = Vec::new();
     for change in changes {
         match change.split_once('=') {
@@ -102,7 +108,9 @@ async fn image(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
                 hit = true;
             });
             if !hit {
-                return Err(CliError::unmet(format!("unable to find container named {name:?} in {told}")));
+                return Err(CliError::unmet(format!(
+                    "unable to find container named {name:?}\nIt is not in {told}"
+                )));
             }
         }
         Ok(())
@@ -111,7 +119,7 @@ async fn image(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
 }
 
 async fn resources(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
-    let (limits, requests) = (typed.pairs("limits")?, typed.pairs("requests")?);
+    let (limits, requests) = (amounts(typed, "limits")?, amounts(typed, "requests")?);
     if limits.is_empty() && requests.is_empty() {
         return Err(CliError::usage(
             "you must specify an update to requests or limits (in the form of --requests/--limits)",
@@ -134,10 +142,25 @@ async fn resources(session: &Session<'_>, typed: &Typed) -> Result<(), CliError>
         if hit {
             Ok(())
         } else {
-            Err(CliError::unmet(format!("unable to find container named {names:?} in {told}")))
+            Err(CliError::unmet(format!("unable to find container named {names}\nIt is not in {told}")))
         }
     })
     .await
+}
+
+/// `cpu=1,memory=1Gi`
+pub(super) fn amounts(typed: &Typed, flag: &str) -> Result<Vec<(String, String)>, CliError> {
+    let mut amounts = Vec::new();
+    for text in typed.list(flag).into_iter().filter(|text| !text.is_empty()) {
+        let Some((key, amount)) = text.split_once('=') else {
+            return Err(CliError::usage(format!(
+                "Invalid argument syntax {text}, expected <resource>=<value>"
+            )));
+        };
+        amount.parse::<Quantity>().map_err(|error| CliError::usage(error.to_string()))?;
+        amounts.push((key.to_owned(), amount.to_owned()));
+    }
+    Ok(amounts)
 }
 
 async fn service_account(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
@@ -164,7 +187,13 @@ async fn selector(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> 
         .filter_map(|pair| pair.split_once('='))
         .map(|(key, value)| (key.to_owned(), value.into()))
         .collect();
+    if changes.is_empty() {
+        return Err(CliError::usage("one selector is required"));
+    }
     for found in select::found(session, typed, objects).await? {
+        if found.resource.kind != "Service" {
+            return Err(CliError::unmet("setting a selector is only supported for Services"));
+        }
         let changed = change(session, &found, "kubectl-set", |object| {
             object["spec"]["selector"] = labels.clone().into();
             Ok(())
@@ -186,8 +215,13 @@ async fn each(
     let output = Output::of(typed)?;
     for found in select::found(session, typed, objects).await? {
         let told = found.told();
-        let place = pod_spec(&found.resource.kind)
-            .ok_or_else(|| CliError::unmet(format!("{told} does not have a pod template or is not a pod")))?;
+        let place = pod_spec(&found.resource.kind).ok_or_else(|| {
+            let Resource { plural, version, kind, .. } = found.resource;
+            CliError::unmet(format!(
+                "{plural}/{} the object is not a pod or does not have a pod template: *{version}.{kind}",
+                found.name
+            ))
+        })?;
         let changed = change(session, &found, "kubectl-set", |object| match object.pointer_mut(place) {
             Some(spec) => wanted(spec, &told),
             None => Err(CliError::unmet(format!("{told} has no pod template"))),

@@ -92,9 +92,7 @@ impl Order {
             None | Some("") => Ok(Self::Name),
             Some("cpu") => Ok(Self::Cpu),
             Some("memory") => Ok(Self::Memory),
-            Some(other) => {
-                Err(CliError::usage(format!("--sort-by accepts only cpu or memory, not {other:?}")))
-            }
+            Some(_) => Err(CliError::usage("--sort-by accepts only cpu or memory")),
         }
     }
 
@@ -115,7 +113,7 @@ impl Order {
 async fn measured(session: &Session<'_>, typed: &Typed, path: &str) -> Result<Vec<Value>, CliError> {
     if let [name] = typed.words.as_slice() {
         if typed.given("selector") {
-            return Err(CliError::usage("only one of NAME or --selector can be provided"));
+            return Err(CliError::usage("only one of NAME or selector can be provided"));
         }
         return Ok(vec![session.read(&format!("{path}/{name}")).await.map_err(without)?]);
     }

@@ -21,6 +21,10 @@ pub(crate) static COMMAND: Command = Command {
 
 async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let own = session.setting.version;
+    typed.no_words("extra arguments")?;
+    if typed.text("output").is_some_and(|form| !["", "json", "yaml"].contains(&form)) {
+        return Err(CliError::usage("--output must be 'yaml' or 'json'"));
+    }
     let output = Output::of(typed)?;
     let mut told = json!({"clientVersion": {"gitVersion": format!("v{own}"), "platform": "linux"}});
     let server = match typed.is("client") {

@@ -68,6 +68,11 @@ impl For {
                     None => (Some(field), None),
                 },
             };
+            if value == Some("") {
+                return Err(CliError::usage(
+                    "jsonpath wait has to have a value after equal sign, like --for=jsonpath='{.status.readyReplicas}'=3",
+                ));
+            }
             let path = relaxed(path.unwrap_or_default())?;
             return Ok(Self::Field { path, value: value.map(|value| value.trim_matches('\'').to_owned()) });
         }
@@ -107,9 +112,10 @@ impl For {
 }
 
 async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
-    let wanted = typed
-        .text("for")
-        .ok_or_else(|| CliError::usage("--for is required: condition=Ready, delete, create, jsonpath=…"))?;
+    let wanted = typed.text("for").ok_or_else(|| {
+        let known = "--for is required: condition=Ready, delete, create, jsonpath=…";
+        CliError::usage(format!("unrecognized condition: \"\"\n{known}"))
+    })?;
     let wanted = For::parse(wanted)?;
     let most = match typed.text("timeout") {
         None => PATIENCE,

@@ -51,6 +51,11 @@ impl Files {
         merged
     }
 
+    /// The first of them, which is what people mean by their kubeconfig.
+    pub(super) fn told(&self) -> String {
+        self.0.first().map_or_else(|| "the kubeconfig".to_owned(), |(path, _)| path.display().to_string())
+    }
+
     /// Changes the file that has what is changed, or the first.
     pub(super) fn change(
         &mut self,

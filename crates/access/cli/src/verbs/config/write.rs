@@ -21,7 +21,7 @@ pub(super) static USE_CONTEXT: Command = Command {
             let mut files = Files::read(session)?;
             if !has(&files.merged(), "contexts", name) {
                 return Err(CliError::unmet(format!(
-                    "no context exists with the name: {name:?}; `config get-contexts` shows those there are"
+                    "no context exists with the name: {name:?}\n`config get-contexts` shows those there are"
                 )));
             }
             let named =
@@ -50,6 +50,12 @@ fn set_context(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let files = Files::read(session)?;
     let current = files.merged()["current-context"].as_str().unwrap_or_default().to_owned();
     let named = match typed.is("current") {
+        true if !typed.words.is_empty() => {
+            return Err(CliError::usage("you cannot specify both a context name and --current"));
+        }
+        false if typed.words.is_empty() => {
+            return Err(CliError::usage("you must specify a non-empty context name or --current"));
+        }
         true if current.is_empty() => return Err(CliError::unmet("no current context is set")),
         true => current,
         false => name(typed)?.to_owned(),
@@ -197,7 +203,9 @@ fn has(config: &Value, list: &str, named: &str) -> bool {
 fn name(typed: &Typed) -> Result<&str, CliError> {
     match &typed.words[..] {
         [name] => Ok(name),
-        _ => Err(CliError::usage(format!("{} takes exactly one NAME", typed.path.join(" ")))),
+        words => {
+            Err(typed.wrong(format!("Unexpected args: [{}]\nExactly one NAME is taken", words.join(" "))))
+        }
     }
 }
 
@@ -236,7 +244,7 @@ fn remove(session: &Session<'_>, typed: &Typed, list: &'static str, one: &str) -
         ));
     }
     if !has(&merged, list, named) {
-        return Err(CliError::unmet(format!("cannot delete {one} {named}, not in the kubeconfig")));
+        return Err(CliError::unmet(format!("cannot delete {one} {named}, not in {}", files.told())));
     }
     let path = files.change(
         |config| has(config, list, named),
@@ -260,13 +268,16 @@ pub(super) static RENAME_CONTEXT: Command = Command {
 
 fn rename(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let [old, new] = &typed.words[..] else {
-        return Err(CliError::usage("rename-context takes OLD and NEW"));
+        return Err(
+            typed.wrong(format!("Unexpected args: [{}]\nOLD and NEW are taken", typed.words.join(" ")))
+        );
     };
     let mut files = Files::read(session)?;
     let merged = files.merged();
     if !has(&merged, "contexts", old) {
         return Err(CliError::unmet(format!(
-            "cannot rename the context {old:?}, it's not in the kubeconfig"
+            "cannot rename the context {old:?}, it's not in {}",
+            files.told()
         )));
     }
     if has(&merged, "contexts", new) {
@@ -299,7 +310,10 @@ pub(super) static SET: Command = Command {
     run: Some(|session, typed| {
         Box::pin(async {
             let [path, value] = &typed.words[..] else {
-                return Err(CliError::usage("set takes PATH and VALUE"));
+                return Err(typed.wrong(format!(
+                    "Unexpected args: [{}]\nPATH and VALUE are taken",
+                    typed.words.join(" ")
+                )));
             };
             at(session, path, Some(value))?;
             session.screen.line(&format!("Property {path:?} set."))
@@ -324,6 +338,12 @@ pub(super) static UNSET: Command = Command {
 
 /// `current-context`, `contexts.NAME.namespace`, `clusters.NAME.server`; names may have dots.
 fn at(session: &Session<'_>, path: &str, value: Option<&String>) -> Result<(), CliError> {
+    let root = path.split('.').next().unwrap_or_default();
+    if !LISTS.contains(&root) && !["current-context", "preferences", "extensions"].contains(&root) {
+        return Err(CliError::usage(format!(
+            "unable to parse {path} after [] at api.Config\nPaths begin with clusters, contexts, users or current-context"
+        )));
+    }
     let mut files = Files::read(session)?;
     let Some((list, rest)) = path.split_once('.').filter(|(list, _)| LISTS.contains(list)) else {
         files.change(

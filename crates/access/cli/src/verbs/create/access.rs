@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{generated, name, required};
-use crate::args::{Command, Flag, OUTPUT, Typed, WRITE, duration, value};
+use super::{failed, generated, name, required};
+use crate::args::{Command, Flag, OUTPUT, Typed, WRITE, value};
 use crate::error::CliError;
 use crate::print::Output;
 use crate::session::Session;
@@ -64,13 +64,23 @@ async fn token(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     if typed.given("audience") {
         spec["audiences"] = typed.list("audience").into();
     }
-    if let Some(text) = typed.text("duration") {
-        let life = duration(text).ok_or_else(|| CliError::duration("duration", text))?;
+    if let Some(life) = typed.duration("duration")? {
         spec["expirationSeconds"] = life.as_secs().into();
     }
+    let bound = typed.text("bound-object-name");
+    if bound.is_some() && !typed.given("bound-object-kind") {
+        return Err(CliError::usage(
+            "--bound-object-name can only be set if --bound-object-kind is provided",
+        ));
+    }
     if let Some(kind) = typed.text("bound-object-kind") {
-        spec["boundObjectRef"] =
-            json!({"kind": kind, "apiVersion": "v1", "name": required(typed, "bound-object-name")?});
+        if !["Node", "Pod", "Secret"].contains(&kind) {
+            return Err(CliError::usage("supported --bound-object-kind values are Node, Pod, Secret"));
+        }
+        let bound = bound.ok_or_else(|| {
+            CliError::usage("--bound-object-name is required if --bound-object-kind is provided")
+        })?;
+        spec["boundObjectRef"] = json!({"kind": kind, "apiVersion": "v1", "name": bound});
         if let Some(uid) = typed.text("bound-object-uid") {
             spec["boundObjectRef"]["uid"] = uid.into();
         }
@@ -78,7 +88,8 @@ async fn token(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let asked = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec});
     let accounts = session.mapping().await?.find("serviceaccounts")?;
     let path = format!("{}/token", accounts.path(&session.namespace()?, name(typed)?));
-    let answer = session.api().await?.post(&path, &asked).await?;
+    let answer = session.api().await?.post(&path, &asked).await;
+    let answer = answer.map_err(|error| failed(error, "token", ""))?;
     match Output::of(typed)? {
         Output::Human { .. } => session.screen.line(answer["status"]["token"].as_str().unwrap_or_default()),
         other => session.screen.say(&other.object(&answer)?),
@@ -123,6 +134,12 @@ async fn role(session: &Session<'_>, typed: &Typed, kind: &str) -> Result<(), Cl
     });
     let labels = typed.pairs("aggregation-rule")?;
     if !labels.is_empty() {
+        if ["verb", "resource", "resource-name", "non-resource-url"].into_iter().any(|flag| typed.given(flag))
+        {
+            return Err(CliError::usage(
+                "aggregation rule must be specified without nonResourceURLs, verbs, resources or resourceNames",
+            ));
+        }
         let labels: BTreeMap<String, String> = labels.into_iter().collect();
         role["aggregationRule"] = json!({"clusterRoleSelectors": [{"matchLabels": labels}]});
         return generated(session, typed, role).await;
@@ -149,7 +166,17 @@ async fn role(session: &Session<'_>, typed: &Typed, kind: &str) -> Result<(), Cl
     }
     let paths = typed.list("non-resource-url");
     if groups.is_empty() && paths.is_empty() {
-        return Err(CliError::usage("at least one resource must be specified"));
+        return Err(CliError::usage(match kind {
+            "Role" => "at least one resource must be specified",
+            _ => "one of resource or nonResourceURL must be specified",
+        }));
+    }
+    if paths.iter().any(|path| path != "*" && !path.starts_with('/')) {
+        return Err(CliError::usage("nonResourceURL should start with /"));
+    }
+    let of_paths = ["get", "post", "put", "delete", "patch", "head", "options", "*"];
+    if let Some(verb) = verbs.iter().find(|verb| !paths.is_empty() && !of_paths.contains(&&***verb)) {
+        return Err(CliError::usage(format!("invalid verb: '{verb}' for nonResourceURL")));
     }
     let names = typed.list("resource-name");
     let mut rules = Vec::new();
@@ -199,6 +226,10 @@ pub(super) static CLUSTER_ROLE_BINDING: Command = Command {
 
 fn binding(typed: &Typed, kind: &str) -> Result<Value, CliError> {
     const GROUP: &str = "rbac.authorization.k8s.io";
+    let name = name(typed)?;
+    if kind == "ClusterRoleBinding" {
+        required(typed, "clusterrole")?;
+    }
     let role = match (typed.text("role"), typed.text("clusterrole")) {
         (Some(role), None) => json!({"apiGroup": GROUP, "kind": "Role", "name": role}),
         (None, Some(role)) => json!({"apiGroup": GROUP, "kind": "ClusterRole", "name": role}),
@@ -211,13 +242,14 @@ fn binding(typed: &Typed, kind: &str) -> Result<Value, CliError> {
         );
     }
     for account in typed.list("serviceaccount") {
-        let (namespace, name) = account.split_once(':').ok_or_else(|| {
-            CliError::usage(format!("serviceaccount must be <namespace>:<name>, not {account:?}"))
-        })?;
+        let (namespace, name) = account
+            .split_once(':')
+            .filter(|(_, name)| !name.contains(':'))
+            .ok_or_else(|| CliError::usage("serviceaccount must be <namespace>:<name>"))?;
         subjects.push(json!({"kind": "ServiceAccount", "namespace": namespace, "name": name}));
     }
     Ok(json!({
-        "apiVersion": format!("{GROUP}/v1"), "kind": kind, "metadata": {"name": name(typed)?},
+        "apiVersion": format!("{GROUP}/v1"), "kind": kind, "metadata": {"name": name},
         "roleRef": role, "subjects": subjects,
     }))
 }
@@ -238,7 +270,7 @@ pub(super) static QUOTA: Command = Command {
 
 fn quota(typed: &Typed) -> Result<Value, CliError> {
     let mut spec = json!({});
-    let hard: BTreeMap<String, String> = typed.pairs("hard")?.into_iter().collect();
+    let hard: BTreeMap<String, String> = crate::verbs::set::amounts(typed, "hard")?.into_iter().collect();
     if !hard.is_empty() {
         spec["hard"] = json!(hard);
     }

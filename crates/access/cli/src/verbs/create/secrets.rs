@@ -6,9 +6,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::{generated, name, required};
+use super::{generated, name};
 use crate::args::{Command, Flag, OUTPUT, Typed, WRITE, value};
-use crate::error::CliError;
+use crate::error::{CliError, why};
 use crate::input;
 
 const SOURCES: &[Flag] = &[
@@ -74,14 +74,27 @@ static TLS: Command = Command {
     ],
     run: Some(|session, typed| {
         Box::pin(async {
-            let read =
-                |flag: &str| Ok::<_, CliError>(input::file(required(typed, flag)?.as_ref())?.into_bytes());
-            let values = vec![("tls.crt".to_owned(), read("cert")?), ("tls.key".to_owned(), read("key")?)];
+            name(typed)?;
+            let (Some(cert), Some(key)) = (typed.text("cert"), typed.text("key")) else {
+                return Err(CliError::usage("key and cert must be specified"));
+            };
+            let values = vec![("tls.crt".to_owned(), pem(cert)?), ("tls.key".to_owned(), pem(key)?)];
             generated(session, typed, secret(typed, "kubernetes.io/tls", values)?).await
         })
     }),
     ..Command::EMPTY
 };
+
+fn pem(path: &str) -> Result<Vec<u8>, CliError> {
+    let bytes = std::fs::read(path)
+        .map_err(|error| CliError::usage(format!("Cannot read file {path}, open {path}: {}", why(&error))))?;
+    match bytes.windows(11).any(|part| part == b"-----BEGIN ") {
+        true => Ok(bytes),
+        false => Err(CliError::usage(format!(
+            "tls: failed to find any PEM data in certificate input\n{path} has no line -----BEGIN …-----"
+        ))),
+    }
+}
 
 static DOCKER: Command = Command {
     name: "docker-registry",
@@ -104,20 +117,27 @@ static DOCKER: Command = Command {
 
 fn docker(typed: &Typed) -> Result<Value, CliError> {
     const KEY: &str = ".dockerconfigjson";
+    name(typed)?;
     let text = match typed.text("from-file") {
         Some(given) => {
             let path = given.strip_prefix(&format!("{KEY}=")).unwrap_or(given);
             input::file(path.as_ref())?
         }
         None => {
-            let (user, password) = (required(typed, "docker-username")?, required(typed, "docker-password")?);
+            let [Some(user), Some(password), Some(server)] =
+                ["docker-username", "docker-password", "docker-server"].map(|flag| typed.text(flag))
+            else {
+                return Err(CliError::usage(
+                    "either --from-file or the combination of --docker-username, --docker-password and --docker-server is required",
+                ));
+            };
             let mut entry = json!({
                 "username": user, "password": password, "auth": STANDARD.encode(format!("{user}:{password}")),
             });
             if let Some(address) = typed.text("docker-email") {
                 entry["email"] = address.into();
             }
-            json!({"auths": {required(typed, "docker-server")?: entry}}).to_string()
+            json!({"auths": {server: entry}}).to_string()
         }
     };
     secret(typed, "kubernetes.io/dockerconfigjson", vec![(KEY.to_owned(), text.into_bytes())])
@@ -138,10 +158,14 @@ fn secret(typed: &Typed, kind: &str, values: Vec<(String, Vec<u8>)>) -> Result<V
 
 /// Everything that the flags name, each key once.
 fn values(typed: &Typed) -> Result<Vec<(String, Vec<u8>)>, CliError> {
+    if typed.given("from-env-file") && (typed.given("from-file") || typed.given("from-literal")) {
+        return Err(CliError::usage("from-env-file cannot be combined with from-file or from-literal"));
+    }
     let mut values: Vec<(String, Vec<u8>)> = Vec::new();
     for text in typed.all("from-literal") {
         let (key, value) = text
             .split_once('=')
+            .filter(|(key, _)| !key.is_empty())
             .ok_or_else(|| CliError::usage(format!("invalid literal source {text}, expected key=value")))?;
         values.push((key.to_owned(), unquoted(value).as_bytes().to_vec()));
     }
@@ -149,7 +173,9 @@ fn values(typed: &Typed) -> Result<Vec<(String, Vec<u8>)>, CliError> {
         files(text, &mut values)?;
     }
     for path in typed.all("from-env-file") {
-        for line in input::file(path.as_ref())?.lines() {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| CliError::usage(format!("error reading {path}: {}", why(&error))))?;
+        for line in text.lines() {
             let line = line.trim_start();
             if line.is_empty() || line.starts_with('#') {
                 continue;
@@ -163,8 +189,10 @@ fn values(typed: &Typed) -> Result<Vec<(String, Vec<u8>)>, CliError> {
     }
     for (place, (key, _)) in values.iter().enumerate() {
         if values.iter().skip(place + 1).any(|(other, _)| other == key) {
+            let kind = if typed.path.contains(&"secret") { "Secret" } else { "ConfigMap" };
             return Err(CliError::unmet(format!(
-                "cannot add key {key:?}, another key by that name already exists"
+                "cannot add key {key:?}, another key by that name already exists in Data for {kind} {:?}",
+                name(typed)?
             )));
         }
     }
@@ -182,10 +210,21 @@ fn unquoted(value: &str) -> &str {
 
 fn files(text: &str, values: &mut Vec<(String, Vec<u8>)>) -> Result<(), CliError> {
     let (key, path) = match text.split_once('=') {
+        Some((_, path)) if path.contains('=') => {
+            return Err(CliError::usage("key names or file paths cannot contain '='"));
+        }
+        Some(("", path)) => {
+            return Err(CliError::usage(format!("key name for file path {path} missing")));
+        }
+        Some((key, "")) => {
+            return Err(CliError::usage(format!("file path for key name {key} missing")));
+        }
         Some((key, path)) => (Some(key), Path::new(path)),
         None => (None, Path::new(text)),
     };
-    let wrong = |path: &Path, source| CliError::Io { what: format!("read {}", path.display()), source };
+    let wrong = |path: &Path, error: std::io::Error| {
+        CliError::usage(format!("error reading {}: {}", path.display(), why(&error)))
+    };
     let called = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     if !path.is_dir() {
         let bytes = std::fs::read(path).map_err(|source| wrong(path, source))?;

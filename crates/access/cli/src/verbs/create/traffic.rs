@@ -66,8 +66,19 @@ fn service(typed: &Typed, kind: &str) -> Result<Value, CliError> {
     let mut ports = Vec::new();
     for text in typed.list("tcp") {
         let (port, target) = text.split_once(':').unwrap_or((&text, &text));
-        let wrong = || CliError::usage(format!("--tcp takes PORT or PORT:TARGET, not {text:?}"));
-        let number: u16 = port.parse().map_err(|_| wrong())?;
+        let wrong = |error: std::num::ParseIntError| {
+            let why = match error.kind() {
+                std::num::IntErrorKind::PosOverflow => "value out of range",
+                _ => "invalid syntax",
+            };
+            CliError::usage(format!(
+                "strconv.ParseUint: parsing {port:?}: {why}\n--tcp takes PORT or PORT:TARGET"
+            ))
+        };
+        let number: u16 = port.parse().map_err(wrong)?;
+        if target == "0" {
+            return Err(CliError::usage("must be between 1 and 65535, inclusive"));
+        }
         let target = target.parse::<u16>().map_or_else(|_| json!(target), |target| json!(target));
         let mut made =
             json!({"name": text.replace(':', "-"), "port": number, "targetPort": target, "protocol": "TCP"});
@@ -152,7 +163,8 @@ fn ingress(typed: &Typed) -> Result<Value, CliError> {
         spec["ingressClassName"] = class.into();
     }
     if let Some(backend) = typed.text("default-backend") {
-        spec["defaultBackend"] = self::backend(backend)?;
+        let wrong = || CliError::usage("default-backend should be in format servicename:serviceport");
+        spec["defaultBackend"] = self::backend(backend).ok_or_else(wrong)?;
     }
     let rule = |(host, paths): (String, Vec<Value>)| match host.is_empty() {
         true => json!({"http": {"paths": paths}}),
@@ -175,7 +187,10 @@ fn ingress(typed: &Typed) -> Result<Value, CliError> {
         spec["tls"] = secrets.into_iter().map(tls).collect();
     }
     let mut metadata = json!({"name": name});
-    for (key, value) in typed.pairs("annotation")? {
+    for text in typed.list("annotation") {
+        let wrong =
+            || CliError::usage(format!("annotation {text} is invalid and should be in format key=[value]"));
+        let (key, value) = text.split_once('=').ok_or_else(wrong)?;
         crate::change::object_at(&mut metadata, "annotations")[key] = value.into();
     }
     Ok(json!({"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": metadata, "spec": spec}))
@@ -210,17 +225,16 @@ fn rule(text: &str) -> Result<Rule, CliError> {
         Some(path) => (path, "Prefix"),
         None => (path, "Exact"),
     };
-    let path = json!({"path": path, "pathType": kind, "backend": self::backend(backend)?});
+    let path = json!({"path": path, "pathType": kind, "backend": self::backend(backend).ok_or_else(wrong)?});
     Ok(Rule { host: host.to_owned(), path, secret })
 }
 
-fn backend(text: &str) -> Result<Value, CliError> {
-    let (service, port) = text
-        .split_once(':')
-        .ok_or_else(|| CliError::usage(format!("a backend is SERVICE:PORT, not {text:?}")))?;
-    let port = match port.parse::<u16>() {
+/// `service:port`
+fn backend(text: &str) -> Option<Value> {
+    let (service, port) = text.split_once(':')?;
+    let port = match port.parse::<i32>() {
         Ok(number) => json!({"number": number}),
         Err(_) => json!({"name": port}),
     };
-    Ok(json!({"service": {"name": service, "port": port}}))
+    Some(json!({"service": {"name": service, "port": port}}))
 }

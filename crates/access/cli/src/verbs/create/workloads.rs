@@ -76,9 +76,13 @@ pub(super) static JOB: Command = Command {
     ],
     run: Some(|session, typed| {
         Box::pin(async {
-            let job = match typed.text("from") {
-                Some(from) => from_cron_job(session, typed, from).await?,
-                None => job(typed)?,
+            let job = match (typed.text("from"), typed.text("image")) {
+                (Some(from), None) => from_cron_job(session, typed, from).await?,
+                (None, Some(image)) => job(typed, image)?,
+                _ => {
+                    name(typed)?;
+                    return Err(CliError::usage("either --image or --from must be specified"));
+                }
             };
             generated(session, typed, job).await
         })
@@ -86,9 +90,9 @@ pub(super) static JOB: Command = Command {
     ..Command::EMPTY
 };
 
-fn job(typed: &Typed) -> Result<Value, CliError> {
+fn job(typed: &Typed, image: &str) -> Result<Value, CliError> {
     let name = name(typed)?;
-    let container = container(name, required(typed, "image")?, typed);
+    let container = container(name, image, typed);
     Ok(json!({
         "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name},
         "spec": {"template": {"spec": {"containers": [container], "restartPolicy": "Never"}}},
@@ -105,6 +109,9 @@ fn container(name: &str, image: &str, typed: &Typed) -> Value {
 }
 
 async fn from_cron_job(session: &Session<'_>, typed: &Typed, from: &str) -> Result<Value, CliError> {
+    if typed.words.len() > 1 {
+        return Err(CliError::usage("cannot specify --from and command"));
+    }
     let asked = crate::select::asked(session.mapping().await?, &[from.to_owned()])?;
     let (resource, cron) = match &asked[..] {
         [one] if one.resource.kind == "CronJob" && one.names.len() == 1 => (one.resource, one.names.concat()),
@@ -146,6 +153,14 @@ pub(super) static CRON_JOB: Command = Command {
 };
 
 fn cron_job(typed: &Typed) -> Result<Value, CliError> {
+    let missing: Vec<String> = ["image", "schedule"]
+        .into_iter()
+        .filter(|flag| !typed.given(flag))
+        .map(|flag| format!("{flag:?}"))
+        .collect();
+    if !missing.is_empty() {
+        return Err(typed.wrong(format!("required flag(s) {} not set", missing.join(", "))));
+    }
     let name = name(typed)?;
     let container = container(name, required(typed, "image")?, typed);
     let restart = typed.text("restart").unwrap_or("OnFailure");
@@ -179,7 +194,9 @@ pub(super) static DISRUPTION_BUDGET: Command = Command {
 
 fn budget(typed: &Typed) -> Result<Value, CliError> {
     let name = name(typed)?;
-    required(typed, "selector")?;
+    if !typed.given("selector") {
+        return Err(CliError::usage("a selector must be specified"));
+    }
     let labels: serde_json::Map<String, Value> =
         typed.pairs("selector")?.into_iter().map(|(key, value)| (key, value.into())).collect();
     let mut spec = json!({"selector": {"matchLabels": labels}});

@@ -45,7 +45,7 @@ impl Profile {
             "sysadmin" => Self::Sysadmin,
             other => {
                 return Err(CliError::usage(format!(
-                    "unknown profile: {other}; there are general, baseline, restricted, netadmin and sysadmin"
+                    "unknown profile: {other}\nThere are general, baseline, restricted, netadmin and sysadmin"
                 )));
             }
         })

@@ -52,8 +52,7 @@ pub(super) async fn asked<'m>(session: &'m Session<'_>, typed: &Typed) -> Result
     let mapping = session.mapping().await?;
     let mut queries = Vec::new();
     if input::named(typed) {
-        for manifest in input::manifests(typed)? {
-            let (resource, namespace, name) = select::placed(session, &manifest).await?;
+        for (resource, namespace, name) in select::in_files(session, typed, &typed.words).await? {
             queries.push(Query { resource, namespace: Some(namespace), name: Some(name) });
         }
         return Ok(queries);
@@ -63,6 +62,9 @@ pub(super) async fn asked<'m>(session: &'m Session<'_>, typed: &Typed) -> Result
     for asked in select::asked(mapping, &typed.words)? {
         let resource = asked.resource;
         if asked.names.is_empty() {
+            if typed.given("subresource") {
+                return Err(CliError::usage("subresource cannot be used when bulk resources are specified"));
+            }
             queries.push(Query { resource, namespace: namespace.clone(), name: None });
             continue;
         }
@@ -136,7 +138,7 @@ async fn pieces(
     loop {
         let piece = match api.get_as(&with(path, [("limit", &*limit), ("continue", &*next)]), accept).await {
             Err(error) if error.is_not_found() => return Err(session.nowhere(path, error).await),
-            piece => piece?,
+            piece => piece.map_err(|error| select::unselected(error, typed, query.resource))?,
         };
         next = piece["metadata"]["continue"].as_str().unwrap_or_default().to_owned();
         take(piece);

@@ -18,7 +18,7 @@ pub(super) async fn run(
     asked: &[Query<'_>],
 ) -> Result<(), CliError> {
     let [query] = asked else {
-        return Err(CliError::usage("you may only specify a single resource type to watch"));
+        return Err(CliError::usage("you may only specify a single resource type"));
     };
     let mut state = Watching {
         session,

@@ -25,6 +25,8 @@ const AGAIN: Duration = Duration::from_secs(5);
 
 pub(super) async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let most = typed.duration("timeout")?.filter(|most| !most.is_zero());
+    // A wrong flag is told before a node is closed for it.
+    typed.number("grace-period")?;
     if typed.text("pod-selector").is_some_and(|labels| kedge_kinds::LabelSelector::parse(labels).is_err()) {
         return Err(CliError::usage("--pod-selector=<pod_selector> must be a valid label selector"));
     }

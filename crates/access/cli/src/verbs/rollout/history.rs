@@ -8,7 +8,7 @@ use crate::client::{MERGE, STRATEGIC, with_all};
 use crate::describe::shown::{Now, local_zone};
 use crate::error::CliError;
 use crate::print::Output;
-use crate::select::{self, Found};
+use crate::select::Found;
 use crate::session::{DryRun, Session};
 
 const NUMBER: &str = "deployment.kubernetes.io/revision";
@@ -40,13 +40,13 @@ pub(super) fn revision(object: &Value) -> i64 {
     text.and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
-async fn revisions(session: &Session<'_>, found: &Found<'_>) -> Result<Vec<Revision>, CliError> {
+async fn revisions(session: &Session<'_>, found: &Found<'_>, tool: &str) -> Result<Vec<Revision>, CliError> {
     let mapping = session.mapping().await?;
     let (kind, of_set) = match &*found.resource.kind {
         "Deployment" => ("replicasets.apps", true),
         "DaemonSet" | "StatefulSet" => ("controllerrevisions.apps", false),
         other => {
-            return Err(CliError::unmet(format!("no history viewer has been implemented for {other:?}")));
+            return Err(CliError::unmet(format!("no {tool} has been implemented for {other:?}")));
         }
     };
     let resource = mapping.find(kind)?;
@@ -69,9 +69,12 @@ async fn revisions(session: &Session<'_>, found: &Found<'_>) -> Result<Vec<Revis
 
 pub(super) async fn show(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let wanted = typed.number("revision")?.unwrap_or_default();
+    if wanted < 0 {
+        return Err(CliError::usage(format!("revision must be a positive integer: {wanted}")));
+    }
     let output = Output::of(typed)?;
-    for found in select::found_or_all(session, typed, &typed.words).await? {
-        let all = revisions(session, &found).await?;
+    for found in super::meant(session, typed).await? {
+        let all = revisions(session, &found, "history viewer").await?;
         let one = all.iter().find(|revision| revision.number == wanted);
         if wanted > 0 && one.is_none() {
             return Err(CliError::unmet("unable to find the specified revision"));
@@ -108,14 +111,14 @@ pub(super) async fn show(session: &Session<'_>, typed: &Typed) -> Result<(), Cli
 pub(super) async fn undo(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let wanted = typed.number("to-revision")?.unwrap_or_default();
     let output = Output::of(typed)?;
-    for found in select::found_or_all(session, typed, &typed.words).await? {
+    for found in super::meant(session, typed).await? {
         if found.object["spec"]["paused"] == json!(true) {
             return Err(CliError::unmet(format!(
                 "cannot rollback a paused deployment; resume it first with '{} rollout resume deployment/{}' and try again",
                 session.program, found.name
             )));
         }
-        let all = revisions(session, &found).await?;
+        let all = revisions(session, &found, "rollbacker").await?;
         let target = match wanted {
             0 => all.len().checked_sub(2).and_then(|at| all.get(at)),
             wanted => all.iter().find(|revision| revision.number == wanted),

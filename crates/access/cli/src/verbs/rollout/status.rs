@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::args::Typed;
 use crate::error::CliError;
 use crate::progress::{Progress, bar};
-use crate::select::{self, Found};
+use crate::select::Found;
 use crate::session::Session;
 
 /// What is to be said, and whether there is more to wait for.
@@ -17,7 +17,7 @@ enum State {
 
 pub(super) async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     let most = typed.duration("timeout")?.filter(|most| !most.is_zero());
-    for found in select::found_or_all(session, typed, &typed.words).await? {
+    for found in super::meant(session, typed).await? {
         let done = follow(session, typed, &found);
         match most {
             None => done.await?,

@@ -8,6 +8,7 @@ use crate::args::{
 };
 use crate::change::pod_spec;
 use crate::error::CliError;
+use crate::input;
 use crate::select;
 use crate::session::Session;
 use crate::verbs::label::split;
@@ -46,7 +47,12 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     if typed.is("list") {
         return list(session, typed, objects, names).await;
     }
-    let mut variables = Vec::new();
+    if objects.is_empty() && !input::named(typed) {
+        return Err(CliError::usage(
+            "one or more resources must be specified as <resource> <name> or <resource>/<name>",
+        ));
+    }
+    let mut variables: Vec<Variable> = Vec::new();
     for word in changes.iter().chain(typed.all("env")) {
         variables.push(match (word.split_once('='), word.strip_suffix('-')) {
             (Some((key, value)), _) => (key.to_owned(), Some(json!({"name": key, "value": value}))),
@@ -57,6 +63,14 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
                 )));
             }
         });
+    }
+    let both = |(key, value): &Variable| {
+        value.is_none() && variables.iter().any(|(other, value)| other == key && value.is_some())
+    };
+    if variables.iter().any(both) {
+        return Err(CliError::usage(
+            "can not both modify and remove the same environment variable in the same command",
+        ));
     }
     if let Some(from) = typed.text("from") {
         variables.extend(taken_from(session, typed, from).await?);
@@ -110,7 +124,11 @@ async fn taken_from(session: &Session<'_>, typed: &Typed, from: &str) -> Result<
     let source = match &*resource.kind {
         "ConfigMap" => "configMapKeyRef",
         "Secret" => "secretKeyRef",
-        other => return Err(CliError::usage(format!("unsupported resource specified in --from: {other}"))),
+        _ => {
+            return Err(CliError::usage(
+                "unsupported resource specified in --from\nVariables come from configmap/NAME or secret/NAME",
+            ));
+        }
     };
     let object = session.read(&resource.path(&session.namespace()?, &name)).await?;
     let (wanted, prefix) = (typed.list("keys"), typed.text("prefix").unwrap_or_default());

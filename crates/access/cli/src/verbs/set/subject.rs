@@ -31,8 +31,8 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
     for found in select::found(session, typed, &typed.words).await? {
         if !matches!(&*found.resource.kind, "RoleBinding" | "ClusterRoleBinding") {
             return Err(CliError::unmet(format!(
-                "{} binds nobody: setting subjects is only supported for RoleBinding and ClusterRoleBinding",
-                found.told()
+                "{}/{} setting subjects is only supported for RoleBinding/ClusterRoleBinding",
+                found.resource.plural, found.name
             )));
         }
         let changed = change(session, &found, "kubectl-set", |binding| {

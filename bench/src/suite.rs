@@ -54,7 +54,7 @@ pub(crate) async fn run(programs: &Programs) -> Result<(), BenchError> {
     reads_and_watches(&programs.kedge, folder.path(), scale, &mut table).await?;
     scheduling::scheduling(programs, folder.path(), scale, &mut table).await?;
     dns::dns(300_000 / scale, &mut table).await?;
-    gateway::gateway(folder.path(), 200_000 / scale, &mut table).await?;
+    gateway::gateway(folder.path(), 1_000_000 / scale, &mut table).await?;
     growth::growth(&programs.kedge, folder.path(), 100_000 / scale, &mut table).await?;
     let with_services = proxy::proxy(&programs.kedge, folder.path(), scale, &mut table).await;
     let with_policies = policy::policy(scale, &mut table).await;
@@ -104,7 +104,7 @@ pub(crate) async fn dns(quick: bool) -> Result<(), BenchError> {
 
 /// The gateway alone.
 pub(crate) async fn gateway(quick: bool) -> Result<(), BenchError> {
-    by_itself(async |folder, table| gateway::gateway(folder, 200_000 / scale(quick), table).await).await
+    by_itself(async |folder, table| gateway::gateway(folder, 1_000_000 / scale(quick), table).await).await
 }
 
 /// One part of the suite, printed by itself.

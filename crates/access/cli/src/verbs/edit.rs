@@ -88,7 +88,8 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
             return Ok(());
         }
         if again && saved == bare(&text) {
-            return Err(keep(session, &file, &saved, "Edit cancelled, no valid changes were saved."));
+            let error = CliError::unmet("Edit cancelled, no valid changes were saved.");
+            return Err(keep(session, &file, &saved, error));
         }
         let edited = match input::read(&saved, "edited-file") {
             Ok(edited) => edited,
@@ -104,15 +105,18 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
         if let ([one], [after]) = (&open[..], &items[..])
             && !one.is(after)
         {
-            let message = "At least one of apiVersion, kind and name was changed";
-            return Err(keep(session, &file, &saved, message));
+            let error = CliError::unmet("At least one of apiVersion, kind and name was changed");
+            return Err(keep(session, &file, &saved, error));
         }
         let changed = open.iter().any(|one| items.iter().any(|after| one.is(after) && *after != one.before));
         if !changed && !again {
             session.screen.warn("Edit cancelled, no changes made.");
             return Ok(());
         }
-        let Some((left, why)) = sent(session, typed, &file, &mut open, items).await? else { return Ok(()) };
+        let left = sent(session, typed, &file, &mut open, items).await;
+        let Some((left, why)) = left.map_err(|error| keep(session, &file, &saved, error))? else {
+            return Ok(());
+        };
         let left = if several { list(left) } else { left.into_iter().next().unwrap_or_default() };
         (reasons, text) = (why, file.text(&left));
     }
@@ -210,12 +214,15 @@ fn bare(text: &str) -> String {
     text.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect()
 }
 
-/// Nothing that was typed is lost.
-fn keep(session: &Session<'_>, file: &File, saved: &str, message: &str) -> CliError {
+/// Nothing that was typed is lost; what has an exit of its own was kept already.
+fn keep(session: &Session<'_>, file: &File, saved: &str, error: CliError) -> CliError {
+    if matches!(error, CliError::Exit(_)) {
+        return error;
+    }
     match editor::kept(saved, file.end) {
         Ok(kept) => {
             session.screen.warn(&format!("A copy of your changes has been stored to {kept:?}"));
-            CliError::unmet(message)
+            error
         }
         Err(error) => error,
     }

@@ -19,6 +19,7 @@ down:
 ## Stop the cluster and remove everything that it made
 uninstall:
 	@scripts/down "$(KEDGE)" "$(DATA)" >/dev/null
+	@rm -f "$(DATA)"/server.log*
 	@if [ -x "$(KEDGE)" ]; then "$(KEDGE)" uninstall --data-dir "$(DATA)" >/dev/null; else rm -rf "$(DATA)"; fi
 	@echo "Kedge is gone from this machine, $(DATA) too; what was built is still in target."
 

@@ -292,6 +292,8 @@ pub(crate) enum CleanupError {
     InUse { data: PathBuf },
     #[error("only root may take away what a node left, and {} may be a node's: use sudo", data.display())]
     NotRoot { data: PathBuf },
+    #[error("{} has nothing of Kedge, so it stays: --data-dir names another folder", data.display())]
+    NotOurs { data: PathBuf },
     #[error("cannot remove {}", data.display())]
     Data { data: PathBuf, source: std::io::Error },
     #[error("something of the node is left")]
@@ -310,8 +312,21 @@ pub(crate) async fn clean(data: &Path) -> Result<(), CleanupError> {
     take_away(&data).await
 }
 
+/// What every server's or agent's data folder has one of.
+const MARKS: [&str; 4] = ["store/lock", LOCK, "kedge.sock", "pki/service-account.key"];
+
+/// Nobody's folder is removed because its name was mistyped. One with nothing in it is nobody's loss.
+pub(crate) fn is_ours(data: &Path) -> Result<(), CleanupError> {
+    let has_mark = MARKS.iter().any(|mark| data.join(mark).exists());
+    let is_empty = std::fs::read_dir(data).is_ok_and(|mut entries| entries.next().is_none());
+    match has_mark || is_empty || !data.exists() {
+        true => Ok(()),
+        false => Err(CleanupError::NotOurs { data: data.to_owned() }),
+    }
+}
+
 /// A server without a node leaves nothing but its data, and needs no root for that.
-fn may_take_away(data: &Path) -> Result<(), CleanupError> {
+pub(crate) fn may_take_away(data: &Path) -> Result<(), CleanupError> {
     // Who may not even look there is not who ran it.
     let has_node = ["containerd", "pods"].iter().any(|part| data.join(part).try_exists().unwrap_or(true));
     match has_node && !rustix::process::geteuid().is_root() {

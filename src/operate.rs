@@ -116,6 +116,11 @@ pub(crate) fn uninstall(data: &Path) -> Result<(), Box<dyn Error>> {
     if !data.exists() && !install::is_there(&machine, &data) {
         return say(&nothing(&data));
     }
+    // Before anything is stopped: who may not take the rest away would leave a service that no longer starts.
+    agent::may_take_away(&data)?;
+    if !install::is_there(&machine, &data) {
+        agent::is_ours(&data)?;
+    }
     let beside = Beside::new(|| "stopping what systemd runs".to_owned());
     let stopped = install::stop(&machine, &data);
     drop(beside);

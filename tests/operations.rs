@@ -88,9 +88,14 @@ fn has(text: &str, parts: &[&str]) {
 fn a_server_says_what_it_is_and_how_it_is() {
     let folder = TempDir::new().unwrap();
     let nowhere = folder.path().join("nowhere");
-    has(&refused(&["status"], &nowhere), &["nothing of Kedge runs on"]);
+    has(&refused(&["status"], &nowhere), &["no server and no agent runs on"]);
     has(&refused(&["certs"], &nowhere), &["no certificates"]);
     has(&refused(&["backup", "file"], &nowhere), &["no server's data"]);
+    let mine = folder.path().join("mine");
+    std::fs::create_dir(&mine).unwrap();
+    std::fs::write(mine.join("photo"), "x").unwrap();
+    has(&refused(&["uninstall"], &mine), &["has nothing of Kedge"]);
+    assert!(mine.join("photo").exists(), "what is not Kedge's stays");
 
     let server = Server::start(folder.path(), "data", "127.0.0.1:0");
     let at = format!("https://{}: ready", server.address());

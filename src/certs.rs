@@ -13,6 +13,8 @@ pub(crate) const SOON: SignedDuration = SignedDuration::from_hours(24 * 7);
 pub(crate) enum CertsError {
     #[error("there are no certificates in {}: no server and no agent was started there", folder.display())]
     None { folder: PathBuf },
+    #[error("only root, and the user who runs what runs on it, may look into {}: use sudo", folder.display())]
+    Shut { folder: PathBuf },
     #[error("cannot read {}", folder.display())]
     Read { folder: PathBuf, source: std::io::Error },
 }
@@ -28,8 +30,12 @@ pub(crate) struct Found {
 /// All of a data folder, by name.
 pub(crate) fn find(data: &Path) -> Result<Vec<Found>, CertsError> {
     let folder = data.join(FOLDER);
-    if !folder.is_dir() {
-        return Err(CertsError::None { folder });
+    match std::fs::metadata(&folder) {
+        Ok(found) if found.is_dir() => {}
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            return Err(CertsError::Shut { folder });
+        }
+        _ => return Err(CertsError::None { folder }),
     }
     let mut found = Vec::new();
     gather(&folder, "", &mut found).map_err(|source| CertsError::Read { folder, source })?;

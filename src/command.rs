@@ -115,7 +115,7 @@ pub(crate) enum Command {
     },
     /// Have systemd run a server or an agent on this machine, from now on and with these flags.
     Install {
-        #[arg(value_enum)]
+        #[arg(value_enum, value_name = "server|agent")]
         role: Role,
         /// What the server or the agent is started with.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use self::finding::{Finding, Level, doubt, fine, wrong};
 use crate::cluster::Cluster;
-use crate::hatch::Running;
+use crate::hatch::{HatchError, Running};
 use crate::install::Role;
 use crate::settings::Settings;
 use crate::{agent, ask, certs, control, door, gateway, hatch, join, ranges};
@@ -32,6 +32,8 @@ pub(crate) struct Diagnosis {
     host: Vec<Finding>,
     /// None where no cluster runs on this machine.
     cluster: Option<Vec<Finding>>,
+    /// Only another user may see whether one does.
+    is_shut: bool,
 }
 
 /// Looks at a machine that is, or is to be, a server or a node with these settings.
@@ -42,7 +44,9 @@ pub(crate) async fn look(
     clock: &Clock,
 ) -> Diagnosis {
     let data = agent::absolute(&settings.node.data());
-    let running = hatch::running(&data).await.ok();
+    let running = hatch::running(&data).await;
+    let is_shut = matches!(running, Err(HatchError::Shut { .. }));
+    let running = running.ok();
     let role = match &running {
         Some(running) if running.role == Role::Agent.word() => Role::Agent,
         Some(_) => Role::Server,
@@ -55,8 +59,12 @@ pub(crate) async fn look(
     let about = host::About {
         data: &data,
         has_node,
-        // What runs has its ports already.
-        ports: if running.is_some() { Vec::new() } else { ports(role, has_node, settings, &cluster) },
+        // What runs, or may run, has its ports already.
+        ports: if running.is_some() || is_shut {
+            Vec::new()
+        } else {
+            ports(role, has_node, settings, &cluster)
+        },
         ranges: ranges::apart(&cluster)
             .and_then(|()| if has_node { ranges::free(&cluster) } else { Ok(()) })
             .err()
@@ -72,7 +80,7 @@ pub(crate) async fn look(
         (None, Some(running), Role::Agent) => Some(of_own_node(running, &data, clock).await),
         (None, None, _) => None,
     };
-    Diagnosis { host, cluster }
+    Diagnosis { host, cluster, is_shut }
 }
 
 fn ports(
@@ -191,8 +199,11 @@ impl Diagnosis {
         let mut text = finding::text("This machine", &self.host);
         match &self.cluster {
             Some(cluster) => text.push_str(&format!("\n{}", finding::text("The cluster", cluster))),
+            None if self.is_shut => text.push_str(
+                "\nOnly root may see what runs on this data folder, so no cluster and no ports were looked at: use sudo, or name another with --data-dir or --kubeconfig.\n",
+            ),
             None => text.push_str(
-                "\nNothing of Kedge runs on this data folder, so no cluster was looked at (--data-dir or --kubeconfig name another).\n",
+                "\nNo server and no agent runs on this data folder, so no cluster was looked at (--data-dir or --kubeconfig name another).\n",
             ),
         }
         text

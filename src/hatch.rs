@@ -64,7 +64,7 @@ pub(crate) struct StoreFigures {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HatchError {
     #[error(
-        "nothing of Kedge runs on {}: `kedge install server` starts a server, --data-dir names another folder",
+        "no server and no agent runs on {}: `systemctl start kedge` (or kedge-agent) starts what was installed, `kedge install server` installs a server, --data-dir names another folder",
         data.display()
     )]
     Nobody { data: PathBuf },

@@ -17,6 +17,8 @@ use crate::status::bytes;
 pub(crate) enum ImageError {
     #[error("no containerd has its socket at {}: start the server with this data folder first", path.display())]
     NoSocket { path: PathBuf },
+    #[error("only root, and the user who runs what runs on it, may use {}: use sudo", path.display())]
+    Shut { path: PathBuf },
     #[error(transparent)]
     Archive(#[from] ArchiveError),
     #[error("the image in {file} has no name, or only the tag {found:?}: say what it is called with --name")]
@@ -38,7 +40,11 @@ pub(crate) enum ImageError {
 /// The socket of the containerd of a data folder, or the one that was told.
 pub(crate) fn socket(data: &Path, told: Option<PathBuf>) -> Result<PathBuf, ImageError> {
     let path = told.unwrap_or_else(|| data.join("containerd/containerd.sock"));
-    if path.exists() { Ok(path) } else { Err(ImageError::NoSocket { path }) }
+    match path.try_exists() {
+        Ok(true) => Ok(path),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(ImageError::Shut { path }),
+        _ => Err(ImageError::NoSocket { path }),
+    }
 }
 
 /// Brings in the images of archives and answers what they are called. `-` is standard input.

@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use clap::Parser as _;
+use jiff::Timestamp;
 
 pub(crate) use self::arrival::until_ready;
 pub(crate) use self::unit::Role;
@@ -40,6 +41,8 @@ pub(crate) enum InstallError {
     Remove { path: PathBuf, source: io::Error },
     #[error("{} is a unit of somebody else: remove it first", path.display())]
     Theirs { path: PathBuf },
+    #[error("only root may have systemd run something: use sudo")]
+    NotRoot,
     #[error("cannot run systemctl")]
     Start(#[source] io::Error),
     #[error("`systemctl {what}` failed: {said}")]
@@ -66,6 +69,7 @@ impl Machine {
         if !self.has_systemd {
             return Ok(());
         }
+        let begun = Timestamp::now();
         let said = Command::new("systemctl")
             .args(words)
             .stdin(Stdio::null())
@@ -76,7 +80,8 @@ impl Machine {
             false => {
                 let mut told = String::from_utf8_lossy(&said.stderr).trim().to_owned();
                 if let ["restart", unit] = words {
-                    told.push_str(&last_words(unit));
+                    told.push_str(&last_words(unit, begun));
+                    told.push_str("\nIt is started again every second until it runs: mend that, or take it away with `kedge uninstall`");
                 }
                 Err(InstallError::Systemd { what: words.join(" "), said: told })
             }
@@ -84,9 +89,12 @@ impl Machine {
     }
 }
 
-/// What a service that does not run said before it ended.
-fn last_words(unit: &str) -> String {
-    let asked = ["-u", unit, "-p", "err", "-n", "3", "-o", "cat", "--no-pager", "-q"];
+/// What a service that does not run said before it ended: itself and now, not what systemd says of it or what it said some other day.
+fn last_words(unit: &str, since: Timestamp) -> String {
+    let (unit, since) = (format!("_SYSTEMD_UNIT={unit}"), format!("--since=@{}", since.as_second()));
+    let asked = [&*unit, &*since, "-p", "err", "-n", "3", "-o", "cat", "--no-pager", "-q"];
+    // What was said a moment ago may still be on its way.
+    let _synced = Command::new("journalctl").arg("--sync").stdin(Stdio::null()).output();
     let said = Command::new("journalctl").args(asked).stdin(Stdio::null()).output();
     let said = said.map(|said| String::from_utf8_lossy(&said.stdout).trim().to_owned()).unwrap_or_default();
     if said.is_empty() { said } else { format!("\nIts last words: {said}") }
@@ -103,8 +111,12 @@ pub(crate) struct Installed {
 /// Writes the program and its unit, and has it started where systemd runs.
 pub(crate) fn install(machine: &Machine, role: Role, flags: &[String]) -> Result<Installed, InstallError> {
     let Understood { flags, token, data, grace } = understood(role, flags)?;
+    if machine.has_systemd && !rustix::process::geteuid().is_root() {
+        return Err(InstallError::NotRoot);
+    }
     let unit = machine.unit(role);
-    if fs::read_to_string(&unit).is_ok_and(|text| unit::data_of(&text).is_none()) {
+    let former = fs::read_to_string(&unit).unwrap_or_default();
+    if !former.is_empty() && unit::data_of(&former).is_none() {
         return Err(InstallError::Theirs { path: unit });
     }
     let program = machine.root.join(PROGRAM);
@@ -112,10 +124,15 @@ pub(crate) fn install(machine: &Machine, role: Role, flags: &[String]) -> Result
     if let Some(token) = token {
         write(&machine.root.join(TOKEN), &format!("{token}\n"), 0o600)?;
     }
-    write(&unit, &unit::text(role, &Path::new("/").join(PROGRAM), &flags, &data, grace), 0o644)?;
+    let text = unit::text(role, &Path::new("/").join(PROGRAM), &flags, &data, grace);
+    write(&unit, &text, 0o644)?;
     machine.systemctl(&["daemon-reload"])?;
     let name = role.unit();
     let mut told = format!("wrote {} and {}\n", program.display(), unit.display());
+    // Flags are not kept from one time to the next, and without --data-dir it is another cluster.
+    if let Some(line) = unit::line_of(&former).filter(|line| Some(*line) != unit::line_of(&text)) {
+        told.push_str(&format!("before, it was started with other flags: {line}\n"));
+    }
     match machine.has_systemd {
         true => {
             machine.systemctl(&["enable", name])?;
@@ -326,6 +343,22 @@ mod tests {
         install(&machine, Role::Server, &[]).unwrap();
         let flags = words("--server https://10.0.0.1:6443 --token=kedge1.a.b.c --data-dir /srv/k");
         install(&machine, Role::Agent, &flags).unwrap();
+        let told = install(
+            &machine,
+            Role::Agent,
+            &words("--data-dir /srv/j --server https://10.0.0.1:6443 --token=t"),
+        )
+        .unwrap()
+        .told;
+        assert!(
+            told.contains(
+                "other flags: /usr/local/bin/kedge agent --server https://10.0.0.1:6443 --data-dir /srv/k "
+            ),
+            "{told}"
+        );
+        let told = install(&machine, Role::Agent, &flags).unwrap().told;
+        assert!(told.contains("--data-dir /srv/j"), "{told}");
+        assert!(!install(&machine, Role::Agent, &flags).unwrap().told.contains("other flags"));
         uninstall(&machine, Path::new("/srv/k")).unwrap();
         assert!(root.path().join(PROGRAM).exists() && machine.unit(Role::Server).exists());
         uninstall(&machine, Path::new(DATA_DIR)).unwrap();

@@ -29,6 +29,20 @@ fn plain() -> Format<Full, ()> {
     Format::default().without_time().with_level(false).with_target(false).with_ansi(false)
 }
 
+/// What a process says last, because it cannot go on: an error in the journal, too.
+pub(crate) fn grave(words: &str) -> String {
+    match is_read_by_the_journal() {
+        true => levelled(words),
+        false => words.to_owned(),
+    }
+}
+
+/// The journal takes each line by itself.
+fn levelled(words: &str) -> String {
+    let level = urgency(Level::ERROR);
+    words.lines().map(|line| format!("<{level}>{line}")).collect::<Vec<_>>().join("\n")
+}
+
 /// Whoever connects a service to the journal says to which file, so that one that was directed elsewhere can tell.
 fn is_read_by_the_journal() -> bool {
     let told = std::env::var("JOURNAL_STREAM").unwrap_or_default();
@@ -67,6 +81,11 @@ fn urgency(level: Level) -> u8 {
 mod tests {
     use super::*;
     use std::sync::{Arc, Mutex};
+
+    #[test]
+    fn the_last_words_are_an_error() {
+        assert_eq!(levelled("kedge: cannot listen\nuse another"), "<3>kedge: cannot listen\n<3>use another");
+    }
 
     #[derive(Clone, Default)]
     struct Page(Arc<Mutex<Vec<u8>>>);

@@ -100,7 +100,8 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // If even this cannot be written there is nobody left to tell.
-            let _told = std::io::stderr().write_all(format!("kedge: {}\n", told(&*error)).as_bytes());
+            let words = journal::grave(&format!("kedge: {}", told(&*error)));
+            let _told = std::io::stderr().write_all(format!("{words}\n").as_bytes());
             ExitCode::FAILURE
         }
     }

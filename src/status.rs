@@ -43,6 +43,12 @@ struct Seen {
     pods: BTreeMap<String, u64>,
 }
 
+/// When a process of this machine began.
+pub(crate) fn begun_at(pid: u32, now: Timestamp) -> Option<Timestamp> {
+    let age = processes::uptime()? - processes::read(pid)?.begun;
+    now.checked_sub(SignedDuration::try_from_secs_f64(age).ok()?).ok()
+}
+
 pub(crate) async fn look(data: &Path, clock: &Clock) -> Result<Status, HatchError> {
     let running = hatch::running(data).await?;
     let data = crate::agent::absolute(data);
@@ -55,10 +61,8 @@ pub(crate) async fn look(data: &Path, clock: &Clock) -> Result<Status, HatchErro
         let earlier = before.get(kind).map_or(0.0, |cost| cost.cpu_seconds);
         (kind, (cost, ((cost.cpu_seconds - earlier) / passed).max(0.0)))
     });
-    let age = processes::read(running.pid).and_then(|own| Some(processes::uptime()? - own.begun));
-    let age = age.and_then(|seconds| SignedDuration::try_from_secs_f64(seconds).ok());
     Ok(Status {
-        since: age.and_then(|age| now.checked_sub(age).ok()),
+        since: begun_at(running.pid, now),
         now,
         cluster,
         costs: costs.collect(),

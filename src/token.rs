@@ -52,8 +52,10 @@ pub(crate) enum TokenError {
     Api(#[source] Box<kube::Error>),
     #[error("no server answers: `kedge status` says whether one runs here, --kubeconfig names one elsewhere")]
     Silent(#[source] Box<kube::Error>),
-    #[error("cannot use {}", path.display())]
-    Kubeconfig { path: PathBuf, source: Box<crate::control::ControlError> },
+    #[error("{} may not be read: use sudo, or name another with --kubeconfig", path.display())]
+    Shut { path: PathBuf },
+    #[error(transparent)]
+    Kubeconfig(Box<crate::control::ControlError>),
     #[error("the cluster does not say where it is: does its server run controllers?")]
     NoInfo(#[source] Option<Box<kube::Error>>),
     #[error("what the cluster says of itself cannot be read")]
@@ -258,8 +260,10 @@ async fn make(
 /// A client with the administrator's rights, from the kubeconfig in a server's data folder or from another.
 pub(crate) async fn admin(data: &Path, kubeconfig: Option<PathBuf>) -> Result<Client, TokenError> {
     let path = kubeconfig.unwrap_or_else(|| data.join("kubeconfig"));
-    let client = crate::control::remote(&path).await;
-    client.map_err(|error| TokenError::Kubeconfig { path, source: Box::new(error) })
+    if std::fs::File::open(&path).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
+        return Err(TokenError::Shut { path });
+    }
+    crate::control::remote(&path).await.map_err(|error| TokenError::Kubeconfig(Box::new(error)))
 }
 
 /// Makes a token that is good for a while, or for ever, and answers with it or with all that is to be typed.

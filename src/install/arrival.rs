@@ -3,11 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kedge_clock::Clock;
+use serde_json::Value;
 
 use super::Role;
 use crate::{ask, control, hatch, join, status, told};
 
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
 const LONGEST: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(200);
 /// For one look.
@@ -17,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) async fn until_ready(role: Role, data: &Path, clock: &Clock) -> Option<String> {
     let begun = clock.now();
     loop {
-        let why = match ask::within(clock, PATIENCE, look(role, data)).await {
+        let why = match ask::within(clock, PATIENCE, look(role, data, clock)).await {
             Ok(node) => return node.map(|node| format!("node {node} is Ready\n")),
             Err(why) => why,
         };
@@ -32,7 +35,7 @@ pub(crate) async fn until_ready(role: Role, data: &Path, clock: &Clock) -> Optio
 }
 
 /// The node that is ready, if there is to be one.
-async fn look(role: Role, data: &Path) -> Result<Option<String>, String> {
+async fn look(role: Role, data: &Path, clock: &Clock) -> Result<Option<String>, String> {
     let running = hatch::running(data).await.map_err(|error| told(&error))?;
     let Some(node) = running.node else { return Ok(None) };
     let client = match role {
@@ -40,15 +43,25 @@ async fn look(role: Role, data: &Path) -> Result<Option<String>, String> {
         Role::Agent => join::client(data).map_err(|error| told(&error))?,
     };
     let object = ask::object(&client, &format!("/api/v1/nodes/{node}")).await;
-    match status::is_ready(&object.map_err(|error| told(&*error))?) {
+    let object = object.map_err(|error| told(&*error))?;
+    let lease = ask::object(&client, &format!("{LEASES}/{node}")).await.map_err(|error| told(&*error))?;
+    // What a node said before this process began was said by its predecessor.
+    let since = status::begun_at(running.pid, clock.now()).unwrap_or(Timestamp::MIN);
+    match is_of(&lease, since) && status::is_ready(&object) {
         true => Ok(Some(node)),
         false => Err(format!("node {node} does not say that it is")),
     }
 }
 
+/// Whether a node has said since then that it is there.
+fn is_of(lease: &Value, since: Timestamp) -> bool {
+    let renewed = lease["spec"]["renewTime"].as_str().and_then(|at| at.parse::<Timestamp>().ok());
+    renewed.is_some_and(|at| at >= since)
+}
+
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
+    use serde_json::json;
 
     use super::*;
     use crate::hatch::Hatch;
@@ -63,6 +76,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let _serving = tokio::spawn(hatch(folder.path(), None).serve());
         assert_eq!(until_ready(Role::Agent, folder.path(), &Clock::system()).await, None);
+    }
+
+    #[test]
+    fn what_its_predecessor_said_does_not_count() {
+        let since = "2026-11-18T03:27:31.5Z".parse().unwrap();
+        for (renewed, counts) in
+            [("2026-11-18T03:27:31.831357Z", true), ("2026-11-18T03:27:30.999999Z", false)]
+        {
+            assert_eq!(is_of(&json!({"spec": {"renewTime": renewed}}), since), counts, "{renewed}");
+        }
+        assert!(!is_of(&json!({}), since));
     }
 
     #[tokio::test]

@@ -82,6 +82,11 @@ pub(crate) fn data_of(text: &str) -> Option<&Path> {
     text.lines().next()?.strip_prefix(MARK).map(Path::new)
 }
 
+/// What a unit has systemd start.
+pub(crate) fn line_of(text: &str) -> Option<&str> {
+    text.lines().find_map(|line| line.strip_prefix("ExecStart="))
+}
+
 /// One word as systemd reads it: nothing in it is a variable, a specifier or a blank.
 fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "/.:=,-_+@<[]".contains(letter);

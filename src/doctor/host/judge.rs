@@ -144,6 +144,11 @@ fn of_port(port: &Port) -> Finding {
     let Port { what, flag, at, trouble } = port;
     match trouble {
         None => fine(format!("{at} is free for {what}")),
+        Some(why) if why.starts_with("Permission denied") => doubt(
+            format!("whether {at} is free for {what} cannot be seen"),
+            "only root may listen there",
+            "run `kedge doctor` as root",
+        ),
         Some(why) => wrong(
             format!("{at} cannot be had for {what}: {why}"),
             "somebody else listens there, or the address is not this machine's",
@@ -230,7 +235,7 @@ fn of_names(host: &Host) -> Finding {
             "pods can look up the cluster's names alone",
             "name one with --dns-upstream",
         ),
-        _ => fine("a host name, and servers that answer for other names"),
+        _ => fine("a host name, and servers to ask for other names"),
     }
 }
 

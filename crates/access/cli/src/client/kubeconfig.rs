@@ -175,6 +175,15 @@ fn uri(server: &str) -> Result<http::Uri, CliError> {
 }
 
 fn missing(typed: &Typed, setting: &Setting) -> CliError {
+    let own = &setting.kubeconfig;
+    if own.try_exists().is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied) {
+        let own = own.display();
+        return CliError::Kubeconfig {
+            message: format!(
+                "only root may read {own}: use sudo, or have root copy it and name the copy with --kubeconfig or KUBECONFIG"
+            ),
+        };
+    }
     let tried: Vec<String> = files(typed, setting).iter().map(|file| file.display().to_string()).collect();
     CliError::Kubeconfig {
         message: format!(

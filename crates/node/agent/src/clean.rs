@@ -109,6 +109,10 @@ pub async fn clean(data: &Path, networking: &Networking) -> Result<(), CleanErro
         give_back(&Store::at(&containerd.socket())).await;
         containerd.stop().await;
         ended?;
+        // Every containerd notes there what it connects, and nobody can tell it of another place.
+        for folder in ["/var/lib/cni/results", "/var/lib/cni"] {
+            let _if_empty = fs::remove_dir(folder);
+        }
     }
     if let Some(network) = given(data) {
         remove(&network)?;

@@ -26,7 +26,8 @@ const WORDS: u64 = 4096;
 /// Where `mount` looks for what knows a file system.
 const PLACES: [&str; 4] = ["/sbin", "/usr/sbin", "/bin", "/usr/bin"];
 const HELPER: &str = "mount.nfs";
-const NO_HELPER: &str = " (there is no mount.nfs on this machine, Debian's package nfs-common)";
+/// Before what `mount` says: that has several lines, and lists of events show the first alone.
+const NO_HELPER: &str = "there is no mount.nfs on this machine (Debian's package nfs-common): ";
 const PORT: u16 = 2049;
 
 /// `given_up` turns true when nobody wants the folder any more.
@@ -41,7 +42,7 @@ pub(crate) fn mount(nfs: &Nfs, target: &Path, given_up: &AtomicBool) -> Result<(
     command.args(&arguments);
     run(command, given_up, LIMIT).map_err(|output| {
         let hint = if has_helper { "" } else { NO_HELPER };
-        MountError::Command { arguments: arguments.join(" "), output: format!("{output}{hint}") }
+        MountError::Command { arguments: arguments.join(" "), output: format!("{hint}{output}") }
     })
 }
 

@@ -42,9 +42,12 @@ async fn look(role: Role, data: &Path, clock: &Clock) -> Result<Option<String>, 
         Role::Server => control::remote(&data.join("kubeconfig")).await.map_err(|error| told(&error))?,
         Role::Agent => join::client(data).map_err(|error| told(&error))?,
     };
-    let object = ask::object(&client, &format!("/api/v1/nodes/{node}")).await;
-    let object = object.map_err(|error| told(&*error))?;
-    let lease = ask::object(&client, &format!("{LEASES}/{node}")).await.map_err(|error| told(&*error))?;
+    let why = |error: Box<kube::Error>| match *error {
+        kube::Error::Api(status) => status.message,
+        other => told(&other),
+    };
+    let object = ask::object(&client, &format!("/api/v1/nodes/{node}")).await.map_err(why)?;
+    let lease = ask::object(&client, &format!("{LEASES}/{node}")).await.map_err(why)?;
     // What a node said before this process began was said by its predecessor.
     let since = status::begun_at(running.pid, clock.now()).unwrap_or(Timestamp::MIN);
     match is_of(&lease, since) && status::is_ready(&object) {

@@ -83,9 +83,9 @@ mod tests {
 
     #[test]
     fn what_its_predecessor_said_does_not_count() {
-        let since = "2026-11-18T03:27:31.5Z".parse().unwrap();
+        let since = "2030-01-01T12:00:31.5Z".parse().unwrap();
         for (renewed, counts) in
-            [("2026-11-18T03:27:31.831357Z", true), ("2026-11-18T03:27:30.999999Z", false)]
+            [("2030-01-01T12:00:31.831357Z", true), ("2030-01-01T12:00:30.999999Z", false)]
         {
             assert_eq!(is_of(&json!({"spec": {"renewTime": renewed}}), since), counts, "{renewed}");
         }

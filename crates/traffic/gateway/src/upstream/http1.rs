@@ -94,14 +94,14 @@ async fn wait(
     let to = busy.to();
     let reading = async {
         loop {
-            let parsed = answer::parse(buffer, is_head_method);
-            if let Some(head) = parsed.map_err(|why| Failure::Garbled { to, why })? {
-                return Ok(head);
-            }
             buffer.reserve(ROOM);
             let read = ear.read_buf(buffer).await.map_err(|source| Failure::Broken { to, source })?;
             if read == 0 {
                 return Err(Failure::Broken { to, source: io::ErrorKind::UnexpectedEof.into() });
+            }
+            let parsed = answer::parse(buffer, is_head_method);
+            if let Some(head) = parsed.map_err(|why| Failure::Garbled { to, why })? {
+                return Ok(head);
             }
         }
     };

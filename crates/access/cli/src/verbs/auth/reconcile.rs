@@ -74,27 +74,29 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
             Err(error) if error.is_not_found() => None,
             Err(error) => return Err(error),
         };
-        let plan = match kind.ends_with("Binding") {
-            true => binding(live.as_ref(), &manifest, typed.is("remove-extra-subjects")),
-            false => role(live.as_ref(), &manifest, typed.is("remove-extra-permissions")),
+        let binds = kind.ends_with("Binding");
+        let plan = match &live {
+            None => Plan::new(&manifest, if binds { "subjects" } else { "rules" }),
+            Some(live) if binds => binding(live, &manifest, typed.is("remove-extra-subjects")),
+            Some(live) => role(live, &manifest, typed.is("remove-extra-permissions")),
         };
         let object = carry_out(session, resource, &namespace, &path, &plan).await?;
-        tell(session, &plan, kind.ends_with("Binding"));
+        tell(session, &plan, binds);
         output.done(session, resource, &object, "reconciled")?;
     }
     Ok(())
 }
 
-fn role(live: Option<&Value>, wanted: &Value, remove: bool) -> Plan {
+impl Plan {
+    /// For what is not there yet.
+    fn new(wanted: &Value, part: &str) -> Self {
+        let added = items(&wanted[part]).to_vec();
+        Self { step: Step::Create, object: wanted.clone(), added, removed: Vec::new() }
+    }
+}
+
+fn role(live: &Value, wanted: &Value, remove: bool) -> Plan {
     let rules = items(&wanted["rules"]);
-    let Some(live) = live else {
-        return Plan {
-            step: Step::Create,
-            object: wanted.clone(),
-            added: rules.to_vec(),
-            removed: Vec::new(),
-        };
-    };
     let mut object = described(live, wanted);
     let added = rules::missing(items(&live["rules"]), rules);
     let removed = if remove { rules::missing(rules, items(&live["rules"])) } else { Vec::new() };
@@ -115,16 +117,8 @@ fn role(live: Option<&Value>, wanted: &Value, remove: bool) -> Plan {
     Plan { step, object, added, removed }
 }
 
-fn binding(live: Option<&Value>, wanted: &Value, remove: bool) -> Plan {
+fn binding(live: &Value, wanted: &Value, remove: bool) -> Plan {
     let subjects = items(&wanted["subjects"]);
-    let Some(live) = live else {
-        return Plan {
-            step: Step::Create,
-            object: wanted.clone(),
-            added: subjects.to_vec(),
-            removed: Vec::new(),
-        };
-    };
     let given = |key: &str| (text(&live["roleRef"][key]), text(&wanted["roleRef"][key]));
     if ["kind", "name"].into_iter().map(given).any(|(is, wanted)| is != wanted) {
         let object = wanted.clone();

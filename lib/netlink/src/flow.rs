@@ -14,10 +14,14 @@ const DELETE: u16 = 2;
 /// The tuples of both directions, and what is in one.
 const ORIGINAL: u16 = 1;
 const REPLY: u16 = 2;
+const STATUS: u16 = 3;
+const STATUS_MASK: u16 = 26;
 const ADDRESSES: u16 = 1;
 const PROTOCOL: u16 = 2;
 const NUMBER: u16 = 1;
 const TARGET_PORT: u16 = 3;
+/// Of a status: packets went both ways.
+const ANSWERED: u32 = 1 << 1;
 
 /// As it began, and who answers whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +32,7 @@ pub struct Flow {
     pub port: u16,
     pub answers: IpAddr,
     pub hears: IpAddr,
+    pub is_answered: bool,
     family: u8,
     original: Vec<u8>,
 }
@@ -43,9 +48,19 @@ pub fn forget(flow: &Flow) -> Message {
 impl Socket {
     /// Those that the kernel remembers; this socket must be one for netfilter.
     pub fn flows(&mut self, family: Family) -> Result<Vec<Flow>, NetlinkError> {
-        let question = Message::new("list the flows", SUBSYSTEM | GET, DUMP, &[family as u8, 0, 0, 0]);
-        self.ask(question, read)
+        self.ask(question(family), read)
     }
+
+    /// Those of them that nobody has answered. Most are answered, and are not copied for this; an old kernel tells of all.
+    pub fn unanswered_flows(&mut self, family: Family) -> Result<Vec<Flow>, NetlinkError> {
+        let mut question = question(family);
+        question.attribute(STATUS, &0u32.to_be_bytes()).attribute(STATUS_MASK, &ANSWERED.to_be_bytes());
+        self.ask(question, |body| read(body).filter(|flow| !flow.is_answered))
+    }
+}
+
+fn question(family: Family) -> Message {
+    Message::new("list the flows", SUBSYSTEM | GET, DUMP, &[family as u8, 0, 0, 0])
 }
 
 fn read(body: &[u8]) -> Option<Flow> {
@@ -59,7 +74,10 @@ fn read(body: &[u8]) -> Option<Flow> {
     // Not every protocol has ports.
     let port = inside(protocol, TARGET_PORT).and_then(|port| port.value.first_chunk().copied());
     let port = u16::from_be_bytes(port.unwrap_or_default());
-    Some(Flow { protocol: number, from, to, port, answers, hears, family, original: original.value.to_vec() })
+    let status = find(STATUS).and_then(|status| status.value.first_chunk().copied());
+    let is_answered = u32::from_be_bytes(status.unwrap_or_default()) & ANSWERED != 0;
+    let original = original.value.to_vec();
+    Some(Flow { protocol: number, from, to, port, answers, hears, is_answered, family, original })
 }
 
 fn inside(part: Attribute<'_>, kind: u16) -> Option<Attribute<'_>> {

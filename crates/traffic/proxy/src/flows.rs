@@ -1,5 +1,6 @@
-//! Flows that the kernel remembers and that go on to where a Service no longer is. TCP notices by itself; a UDP client would speak to
-//! nobody for as long as it speaks.
+//! Flows that the kernel remembers and that go on to where a Service no longer is. A UDP client would speak to nobody for as long as it
+//! speaks. A connection that somebody answered notices by itself; one that nobody did is remembered for minutes, and swallows both the
+//! call that waits and the next one from the same port.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -12,7 +13,7 @@ use crate::wanted::{Door, PoolId, Wanted, Way};
 
 const UDP: u8 = 17;
 
-/// Doors for UDP, and who may answer there.
+/// Doors, and who may answer there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Answers(HashMap<Door, BTreeSet<IpAddr>>);
 
@@ -26,9 +27,17 @@ impl Answers {
         self.0.extend(later.0);
     }
 
+    /// Leaves those where somebody may speak to nobody since it was as before: for UDP what changed, else what somebody left.
+    pub(crate) fn since(&mut self, before: &Self) {
+        self.0.retain(|door, now| match (before.0.get(door), door.protocol) {
+            (before, UDP) => before != Some(now),
+            (before, _) => before.is_some_and(|before| !before.is_subset(now)),
+        });
+    }
+
     /// From now on those of this Service answer at its doors.
     pub(crate) fn are(&mut self, wanted: &Wanted) {
-        for front in wanted.fronts.iter().filter(|front| front.door.protocol == UDP) {
+        for front in &wanted.fronts {
             let ids: Vec<PoolId> = match front.way {
                 Way::Inside(id) | Way::Outside(id) => vec![id],
                 Way::Near { wide, near } => vec![wide, near],
@@ -41,16 +50,15 @@ impl Answers {
 
     /// Nobody does any more, unless it is said again.
     pub(crate) fn were(&mut self, wanted: &Wanted) {
-        let doors = wanted.fronts.iter().map(|front| front.door).filter(|door| door.protocol == UDP);
-        self.0.extend(doors.map(|door| (door, BTreeSet::new())));
+        self.0.extend(wanted.fronts.iter().map(|front| (front.door, BTreeSet::new())));
     }
 
     /// The flow came to one of the doors and is answered by somebody else. `ours` are the node's own addresses.
     pub(crate) fn are_not_of(&self, flow: &Flow, ours: &BTreeSet<IpAddr>) -> bool {
-        if flow.protocol != UDP {
+        if flow.protocol != UDP && flow.is_answered {
             return false;
         }
-        let at = |at| Door { family: Family::of(flow.to), at, protocol: UDP, port: flow.port };
+        let at = |at| Door { family: Family::of(flow.to), at, protocol: flow.protocol, port: flow.port };
         let at_node = || self.0.get(&at(None)).filter(|_| ours.contains(&flow.to));
         let answers = self.0.get(&at(Some(flow.to))).or_else(at_node);
         answers.is_some_and(|answers| !answers.contains(&flow.answers))
@@ -66,10 +74,13 @@ impl Answers {
             false => BTreeSet::new(),
         };
         for family in Family::BOTH {
-            if !self.0.keys().any(|door| door.family == family) {
-                continue;
-            }
-            let flows = match socket.flows(family.kernels()) {
+            let mut protocols = self.0.keys().filter(|door| door.family == family).map(|door| door.protocol);
+            let flows = match protocols.clone().next() {
+                None => continue,
+                Some(_) if protocols.any(|protocol| protocol == UDP) => socket.flows(family.kernels()),
+                Some(_) => socket.unanswered_flows(family.kernels()),
+            };
+            let flows = match flows {
                 Ok(flows) => flows,
                 // A kernel that does not tell forgets by itself after a while.
                 Err(NetlinkError::Refused { .. }) => continue,

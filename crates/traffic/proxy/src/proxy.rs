@@ -94,7 +94,8 @@ impl Proxy {
             }
         }
         keys.iter().filter_map(|key| self.table.get(key)).for_each(|new| after.are(new));
-        if before != after {
+        after.since(&before);
+        if !after.is_empty() {
             after.enforce(self.kernel.socket())?;
             self.recent.and(after);
         }

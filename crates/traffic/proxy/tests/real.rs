@@ -19,7 +19,7 @@ use std::net::{SocketAddrV4, UdpSocket};
 
 use kedge_netlink::Socket;
 use kedge_netlink::nft::Batch;
-use scene::{BRIEFLY, PATIENCE, Place, Scene, TABLE, accepted, eventually, on_a_thread, taken};
+use scene::{BRIEFLY, PATIENCE, Place, Scene, TABLE, accepted, eventually, ip, on_a_thread, taken};
 use serde_json::{Value, json};
 
 const NOTHING: fn(&mut Value) = |_| ();
@@ -301,6 +301,31 @@ fn a_udp_client_follows_its_service() {
                 });
             }
         }
+    });
+}
+
+/// As of a node that was unplugged: the call is under way to an endpoint that says nothing, and another one takes its place.
+#[test]
+fn a_call_that_nobody_answers_follows_its_service() {
+    on_a_thread(|| {
+        let scene = Scene::new();
+        let (silent, other, client) = (scene.pod(2), scene.pod(3), scene.pod(4));
+        // It hears, and does not know the way back.
+        silent.inside(|| ip("route del default"));
+        let servers = [other.listen("0.0.0.0:8080")];
+        scene.service("web", "10.96.0.7", |_| ());
+        scene.endpoints("web", &[(2, "here")]);
+        scene.settled();
+        std::thread::scope(|scope| {
+            let call = scope.spawn(|| client.call("10.96.0.7:80"));
+            eventually("the call is under way", || {
+                let sockets = client.inside(|| std::fs::read_to_string("/proc/thread-self/net/tcp")).unwrap();
+                sockets.contains(" 0700600A:0050 02 ").then_some(())
+            });
+            scene.endpoints("web", &[(3, "here")]);
+            call.join().unwrap().unwrap();
+        });
+        assert_eq!(accepted(&servers).0, 0);
     });
 }
 

@@ -101,7 +101,7 @@ pub(crate) fn on_a_thread(test: impl FnOnce() + Send + 'static) {
     }
 }
 
-fn ip(line: &str) {
+pub(crate) fn ip(line: &str) {
     let done = Command::new("ip").args(line.split(' ')).output().expect("tests of the network need iproute2");
     assert!(done.status.success(), "ip {line}: {}", String::from_utf8_lossy(&done.stderr));
 }

@@ -46,9 +46,9 @@ fuzz: prepare-test
 ## Break three nodes in every way that we know of, for a while: make chaos SECONDS=3600, or ROUNDS=100; KEDGE_SEED=… repeats a run's choices, FROM=… from that round on
 chaos: SECONDS = 900
 chaos: prepare-test
-	cargo build --locked -p kedge
+	cargo build --locked --workspace --bin kedge
 	KEDGE_CHAOS_SECONDS=$(if $(ROUNDS),,$(SECONDS)) KEDGE_CHAOS_ROUNDS=$(ROUNDS) KEDGE_CHAOS_FROM=$(FROM) \
-	  cargo test --locked -p kedge-chaos-tests --test chaos -- --nocapture
+	  cargo test --locked --workspace --test chaos -- --nocapture
 
 build:
 	cargo build --locked --release -p kedge

@@ -1,6 +1,7 @@
 //! What is sent back: nothing, one piece, or pieces made while they are sent. A slow reader holds up nobody but itself:
 //! a piece is made only when the connection asks for it.
 
+use std::future::ready;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -42,7 +43,7 @@ enum Content {
 
 /// How much of a long answer has left since others had their turn. Without pauses a connection would fill all the room that the network
 /// has, and many of them would keep everybody else waiting. The first pause comes after the first piece: the client has something to
-/// do then, while more is gathered.
+/// do then, while more is made.
 #[derive(Clone, Copy, Default)]
 struct Turn {
     sent: usize,
@@ -50,7 +51,7 @@ struct Turn {
 }
 
 impl Turn {
-    const LENGTH: usize = 128 * 1024;
+    const LENGTH: usize = 512 * 1024;
 
     fn is_over(self) -> bool {
         self.sent >= if self.has_begun { Self::LENGTH } else { 1 }
@@ -62,17 +63,12 @@ impl Body {
     pub(crate) fn chunks(mut chunks: impl Iterator<Item = Bytes> + Send + 'static) -> Self {
         let mut first = Vec::new();
         let mut held = 0;
-        while held < LARGE {
-            let Some(chunk) = chunks.next() else {
-                return match <[Bytes; 1]>::try_from(first) {
-                    Ok([only]) => only.into(),
-                    Err(several) => Bytes::from(several.concat()).into(),
-                };
-            };
+        while held < FIRST {
+            let Some(chunk) = chunks.next() else { return joined(first).into() };
             held += chunk.len();
             first.push(chunk);
         }
-        Self::long(stream::iter(first.into_iter().chain(chunks)))
+        Self::long(stream::once(ready(joined(first))).chain(stream::iter(chunks)))
     }
 
     fn long(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Self {
@@ -153,7 +149,17 @@ impl Body {
                     .map(move |at| bytes.slice(at..bytes.len().min(at + LARGE)));
                 (Self::long(Gzip::new(stream::iter(pieces))), true)
             }
-            Content::Pieces(pieces, _) => (Self::long(Gzip::new(pieces)), true),
+            Content::Pieces(mut pieces, _) => {
+                let mut first = Vec::new();
+                while first.iter().map(Bytes::len).sum::<usize>() <= LARGE {
+                    // What is known in full is not waited for.
+                    let Some(piece) = pieces.next().now_or_never().flatten() else {
+                        return (joined(first).into(), false);
+                    };
+                    first.push(piece);
+                }
+                (Self::long(Gzip::new(stream::iter(first).chain(pieces))), true)
+            }
             other => (Self(other), false),
         }
     }
@@ -161,6 +167,15 @@ impl Body {
 
 /// Compressing less than this costs more than it saves.
 const LARGE: usize = 128 * 1024;
+/// The first piece of a long answer leaves when it holds this much.
+const FIRST: usize = 16 * 1024;
+
+fn joined(pieces: Vec<Bytes>) -> Bytes {
+    match <[Bytes; 1]>::try_from(pieces) {
+        Ok([only]) => only,
+        Err(several) => several.concat().into(),
+    }
+}
 
 impl From<Bytes> for Body {
     fn from(bytes: Bytes) -> Self {

@@ -35,6 +35,9 @@ const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 const STREAMS: u32 = 250;
 const SEND_BUFFER: usize = 256 * 1024;
+/// By HTTP/1.1 as much of an answer is made before it is handed to the network, which is soon enough to find it in the processor's caches.
+/// No request's head may be longer.
+const BUFFER: usize = 128 * 1024;
 /// How long requests that are under way may take to end after a stop.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -172,7 +175,7 @@ async fn connection(stream: TlsStream<TcpStream>, router: Router, stop: watch::R
     } else {
         let stream = TokioIo::new(Preface::new(stream, 1, FIRST_WORDS));
         let mut builder = http1::Builder::new();
-        builder.timer(TokioTimer::new()).header_read_timeout(head).max_headers(128);
+        builder.timer(TokioTimer::new()).header_read_timeout(head).max_headers(128).max_buf_size(BUFFER);
         let serving = builder.serve_connection(stream, service).with_upgrades();
         until_stopped(serving, |serving| serving.graceful_shutdown(), stop).await
     };

@@ -40,6 +40,12 @@ struct Edit {
     from: Source,
 }
 
+impl Edit {
+    fn keeps_length(&self) -> bool {
+        self.new.1 - self.new.0 == self.gone.1 - self.gone.0
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 enum Source {
     Json,
@@ -173,17 +179,35 @@ impl Exchange {
         }
     }
 
+    /// What keeps its length is written over a copy of the template, so that few pieces are copied one by one.
     pub(super) fn write(&self, template: &[u8], json: &[u8], out: &mut Vec<u8>) {
+        let edits = || self.order.iter().filter_map(|at| self.edits.get(*at));
+        let begin = out.len();
         let mut at = 0;
-        for edit in self.order.iter().filter_map(|at| self.edits.get(*at)) {
-            let source = match edit.from {
-                Source::Json => json,
-                Source::Made => &self.made,
-            };
+        for edit in edits().filter(|edit| !edit.keeps_length()) {
             out.extend_from_slice(&template[at..edit.gone.0]);
-            out.extend_from_slice(&source[edit.new.0..edit.new.1]);
+            out.extend_from_slice(self.put(edit, json));
             at = edit.gone.1;
         }
         out.extend_from_slice(&template[at..]);
+        let mut rest = &mut out[begin..];
+        let mut at = 0;
+        for edit in edits() {
+            let new = self.put(edit, json);
+            let (_, from) = rest.split_at_mut(edit.gone.0 - at);
+            let (into, behind) = from.split_at_mut(new.len());
+            if edit.keeps_length() {
+                into.copy_from_slice(new);
+            }
+            (rest, at) = (behind, edit.gone.1);
+        }
+    }
+
+    /// What comes in the place of what goes.
+    fn put<'a>(&'a self, edit: &Edit, json: &'a [u8]) -> &'a [u8] {
+        match edit.from {
+            Source::Json => &json[edit.new.0..edit.new.1],
+            Source::Made => &self.made[edit.new.0..edit.new.1],
+        }
     }
 }

@@ -97,3 +97,137 @@ fn what_was_accepted_is_not_opened_again() {
     assert_eq!((code, &*out), (Some(0), "configmap/two edited\nconfigmap/one edited\n"));
     assert!(files[1].contains("name: one") && !files[1].contains("name: two"), "{}", files[1]);
 }
+
+/// Whoever's namespace it is in.
+fn neutral(text: &str) -> String {
+    text.replace("namespace: ours", "namespace: N").replace("namespace: stock", "namespace: N")
+}
+
+#[test]
+fn what_was_applied_last_is_edited_alone() {
+    let cluster = Cluster::start();
+    two_namespaces(&cluster);
+    let map = |name: &str| {
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{a: '1'}}\n")
+    };
+    let both = cluster.file("both.yaml", &format!("{}---\n{}", map("one"), map("two")));
+    for who in ["ours", "stock"] {
+        cluster.kubectl(["apply", "-f", &both, "-n", who]);
+        cluster.kubectl(["create", "cm", "bare", "-n", who]);
+    }
+    let in_file = format!("apply edit-last-applied -f {both}");
+    for (case, line, first, then) in [
+        ("nothing is changed", "apply edit-last-applied cm one", "", ""),
+        ("one", "apply edit-last-applied cm one", "s/a: \"1\"/a: \"2\"/", ""),
+        ("both", "apply edit-last-applied cm one two", "s/a: \"[12]\"/a: \"3\"/", ""),
+        ("manifests", &in_file, "s/a: \"3\"/a: \"4\"/", ""),
+        ("one that has none beside it", "apply edit-last-applied cm/one cm/bare", "s/a: \"4\"/a: \"5\"/", ""),
+        ("none that has any", "apply edit-last-applied cm bare", "s/bare/more/", ""),
+        ("a field more", "apply edit-last-applied cm one", "s/^data:/data:\\n  b: \"1\"/", ""),
+        ("no YAML, then mended", "apply edit-last-applied cm one", "s/a: \"5\"/a: [/", "s/a: \\[/a: \"6\"/"),
+        ("no YAML", "apply edit-last-applied cm one", "s/a: \"6\"/a: [/", ""),
+        ("another name", "apply edit-last-applied cm one", "s/name: one/name: three/", ""),
+    ] {
+        let ours = edit(&cluster, "ours", line, first, then);
+        let stock = edit(&cluster, "stock", line, first, then);
+        let our_words = ours.2.replace("kedge kubectl", "kubectl");
+        assert_eq!((ours.0, &ours.1, &our_words), (stock.0, &stock.1, &stock.2), "{case}");
+        assert_eq!(ours.3.len(), stock.3.len(), "{case}: as many editors");
+        for (our_file, file) in ours.3.iter().zip(&stock.3) {
+            // What a parser says of a mistake is its own.
+            let text = |file: &str| {
+                let lines = file.lines().filter(|line| !line.starts_with("# *"));
+                neutral(&lines.collect::<Vec<_>>().join("\n"))
+            };
+            assert_eq!(text(our_file), text(file), "{case}");
+        }
+        let state = |who: &str| {
+            let data = cluster.kubectl(["get", "cm", "-n", who, "-o", "jsonpath={.items[*].data.a}"]);
+            let applied = ["one", "two"].map(|name| {
+                cluster.kubectl([
+                    "get",
+                    "cm",
+                    name,
+                    "-n",
+                    who,
+                    "-o",
+                    "jsonpath={.metadata.annotations.kubectl\\.kubernetes\\.io/last-applied-configuration}",
+                ])
+            });
+            (data, applied.map(|text| text.replace(&format!("\"{who}\""), "\"N\"")))
+        };
+        assert_eq!(state("ours"), state("stock"), "{case}");
+        assert_eq!(state("ours").0, "1 1", "{case}: the objects stay as they are");
+    }
+    // Of several each counts for itself; stock kubectl takes the second for changed here, too.
+    let (_, out, _, _) =
+        edit(&cluster, "ours", "apply edit-last-applied cm one two", "0,/a: \".\"/s//a: \"9\"/", "");
+    assert_eq!(out, "configmap/one edited\nconfigmap/two skipped\n");
+    let json = "apply edit-last-applied cm one -o json";
+    let (code, out, _, files) = edit(&cluster, "ours", json, "s/\"a\": \"9\"/\"a\": \"8\"/", "");
+    assert_eq!(code, Some(0));
+    assert!(out.contains("\"a\": \"8\"") && files[0].starts_with('{'), "{out}\n{}", files[0]);
+}
+
+#[test]
+fn manifests_are_edited_before_they_are_created() {
+    let cluster = Cluster::start();
+    two_namespaces(&cluster);
+    let map = |name: &str| {
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{a: '1'}}\n")
+    };
+    let one = cluster.file("one.yaml", &map("one"));
+    let two = cluster.file("two.yaml", &format!("{}---\n{}", map("one"), map("two")));
+    let list = format!(
+        "create --edit -f {}",
+        cluster.file(
+            "list.json",
+            r#"{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"l"},"data":{"a":"1"}}]}"#,
+        )
+    );
+    let (one, two) = (format!("create --edit -f {one}"), format!("create --edit -f {two}"));
+    for (case, line, first, then) in [
+        ("nothing is changed", one.clone(), "", ""),
+        ("changed", one.clone(), "s/a: \"1\"/a: \"2\"/", ""),
+        ("there already", one.clone(), "s/a: \"1\"/a: \"3\"/", ""),
+        ("another name", one.clone(), "s/name: one/name: three/", ""),
+        ("one after the other", two.clone(), "s/name: one/name: four/", "s/name: two/name: five/"),
+        ("the first is refused", two.clone(), "s/a: \"1\"/a: \"4\"/", "s/name: two/name: six/"),
+        ("of a list", list, "s/a: \"1\"/a: \"5\"/", ""),
+        ("no name", one.clone(), "s/name: one/name: _x/", ""),
+        ("an unknown field", one.clone(), "s/^data/datum/", ""),
+        ("no YAML, then mended", one.clone(), "s/a: \"1\"/a: [/", "s/a: \\[/b: \"6\"/; s/one/seven/"),
+        ("no YAML", one.clone(), "s/a: \"1\"/a: [/", ""),
+        ("what was said is kept", format!("{one} --save-config"), "s/one/eight/", ""),
+        ("JSON", format!("{one} -o json"), "s/one/nine/", ""),
+    ] {
+        let ours = edit(&cluster, "ours", &line, first, then);
+        let stock = edit(&cluster, "stock", &line, first, then);
+        if case == "JSON" {
+            assert_eq!((ours.0, stock.0), (Some(0), Some(0)), "{case}");
+            assert!(ours.1.contains("\"name\": \"nine\""), "{}", ours.1);
+        } else {
+            assert_eq!((ours.0, &ours.1, &ours.2), (stock.0, &stock.1, &stock.2), "{case}");
+        }
+        assert_eq!(ours.3.len(), stock.3.len(), "{case}: as many editors");
+        for (our_file, file) in ours.3.iter().zip(&stock.3) {
+            let text = |file: &str| {
+                let lines = file.lines().filter(|line| !line.starts_with("# *"));
+                let text = neutral(&lines.collect::<Vec<_>>().join("\n"));
+                text.replace("\"namespace\": \"ours\"", "").replace("\"namespace\": \"stock\"", "")
+            };
+            assert_eq!(text(our_file), text(file), "{case}");
+        }
+        let state = |who: &str| {
+            let path =
+                "jsonpath={range .items[*]}{.metadata.name} {.data.a} {.metadata.annotations}{\"\\n\"}{end}";
+            cluster.kubectl(["get", "cm", "-n", who, "-o", path]).replace(&format!("\\\"{who}\\\""), "N")
+        };
+        assert_eq!(state("ours"), state("stock"), "{case}");
+    }
+    // A rehearsal is one; stock kubectl creates it all the same.
+    let dry = format!("{one} --dry-run=client");
+    let (code, out, _, _) = edit(&cluster, "ours", &dry, "s/one/ten/", "");
+    assert_eq!((code, &*out), (Some(0), "configmap/ten created (dry run)\n"));
+    assert_eq!(cluster.kubectl(["get", "cm", "ten", "-n", "ours", "--ignore-not-found"]), "");
+}

@@ -40,6 +40,8 @@ mod own;
 #[cfg(test)]
 mod played;
 #[cfg(test)]
+mod plugins;
+#[cfg(test)]
 mod shells;
 #[cfg(test)]
 mod verbs;

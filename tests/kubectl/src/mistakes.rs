@@ -1,8 +1,8 @@
 //! What people type wrongly, to us and to stock kubectl: the same exit code, the same words in the first line. Ours may say what to do next
 //! in further ones.
 
-use crate::cluster::Cluster;
-use crate::own::{WEB, ageless, both};
+use crate::cluster::{Cluster, assert_has};
+use crate::own::{WEB, ageless, answer, both};
 
 const LONE: &str = "\
 apiVersion: v1
@@ -34,6 +34,8 @@ fn mistakes_are_told_in_kubectls_words() {
     let kindless = cluster.file("kindless.yaml", "apiVersion: v1\nmetadata: {name: x}\n");
     let unknown = cluster.file("unknown.yaml", "apiVersion: x.y/v1\nkind: Nothing\nmetadata: {name: x}\n");
     let good = cluster.file("good.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n");
+    let misnamed = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: _x}\n";
+    let misnamed = cluster.file("misnamed.yaml", &[misnamed, misnamed].join("---\n"));
     let folder = std::path::Path::new(&good).parent().unwrap().join("nothing-in-it");
     std::fs::create_dir(&folder).unwrap();
     let folder = folder.display();
@@ -49,6 +51,13 @@ fn mistakes_are_told_in_kubectls_words() {
         format!("create -f {empty}"),
         format!("create -f {kindless}"),
         format!("create -f {unknown}"),
+        format!("create -f {misnamed}"),
+        format!("apply -f {misnamed}"),
+        format!("create -f {good} --edit --raw=/api/v1"),
+        "create --edit".to_owned(),
+        "apply edit-last-applied".to_owned(),
+        "apply edit-last-applied cm nothing".to_owned(),
+        "apply edit-last-applied cm kube-root-ca.crt".to_owned(),
         format!("get -f {empty}"),
         format!("get -f {good} pods"),
         format!("delete -f {empty}"),
@@ -139,6 +148,19 @@ fn mistakes_are_told_in_kubectls_words() {
         "label pods lone a=b c",
         "label pods lone =b",
         "label pods --all a=b -l c=d",
+        "label pods lone a=b/c",
+        "label pods lone a=b=c",
+        "label pods lone _a=1",
+        "label pods lone a=1 'b c=1' _a=1",
+        "label pods lone /a=1",
+        "label deploy/web cm/settings _a=1",
+        "label deploy/web _a=1 --dry-run=client",
+        "label deploy/web _a-",
+        "label pods nothing _a=1",
+        "annotate pods lone a/b/c=d",
+        "annotate pods lone _a=1 b=2",
+        "annotate pods lone UPPER.example/Key=1 --dry-run=server",
+        "annotate cm settings pod/lone _a=1",
         "annotate pods lone a=b a-",
         "autoscale pods lone --max=3",
         "rollout status",
@@ -166,6 +188,19 @@ fn mistakes_are_told_in_kubectls_words() {
         "taint nodes n1 a:b:c",
         "taint nodes a=b:NoSchedule",
         "taint pods lone a=b:NoSchedule",
+        "taint nodes n1 _a:NoSchedule",
+        "taint nodes n1 _a-",
+        "taint nodes n1 a=b",
+        "taint nodes n1 a=b-",
+        "taint nodes n1 a=b/c:NoSchedule",
+        "taint nodes n1 a=b=c:NoSchedule",
+        "taint nodes n1 :NoExecute",
+        "taint nodes n1 a:",
+        "taint nodes n1 a:Never-",
+        "taint nodes n1 a:NoSchedule c",
+        "taint nodes n1 a:NoSchedule a=2:NoSchedule",
+        "taint nodes n1 a:NoSchedule a:NoSchedule-",
+        "taint nodes n1 a:NoSchedule a-",
         "wait pod/lone",
         "wait pod/lone --for=jsonpath={.a}= --timeout=1s",
         "wait --for=delete",
@@ -213,12 +248,52 @@ fn mistakes_are_told_in_kubectls_words() {
     assert!(different.is_empty(), "{}", different.join("\n"));
 }
 
+/// Who may read and not write is told what is wrong with a key, not that the write is forbidden: there was none.
+#[test]
+fn wrong_keys_are_not_sent() {
+    let cluster = Cluster::start();
+    cluster.kubectl_with(WEB, ["apply", "-f", "-"]);
+    cluster.kubectl(["create", "role", "reader", "--verb=get,list", "--resource=configmaps"]);
+    cluster.kubectl(["create", "rolebinding", "readers", "--role=reader", "--user=eve"]);
+    for (line, said) in [
+        ("label cm settings good=1 --as=eve", "(Forbidden)"),
+        (
+            "label cm settings _a=1 --as=eve",
+            "is invalid: metadata.labels: Invalid value: \"_a\": name part must",
+        ),
+        (
+            "annotate cm settings _a=1 --as=eve",
+            "is invalid: metadata.annotations: Invalid value: \"_a\": name part",
+        ),
+        (
+            "label cm settings a=/ --server=https://127.0.0.1:1",
+            "invalid label value: \"a=/\": a valid label must",
+        ),
+        (
+            "taint nodes n1 _a:NoExecute --server=https://127.0.0.1:1",
+            "invalid taint spec: _a:NoExecute, name part",
+        ),
+        (
+            "taint nodes n1 a=/:NoExecute --server=https://127.0.0.1:1",
+            "invalid taint spec: a=/:NoExecute, a valid",
+        ),
+    ] {
+        let ours = answer(cluster.own_command(line.split(' ')));
+        assert_eq!(ours.code, Some(1), "{line}");
+        assert_has(&ours.err, &[said]);
+    }
+}
+
 #[test]
 fn a_word_without_the_next_one_shows_what_can_follow() {
     let cluster = Cluster::start();
-    for (line, next) in
-        [("rollout", "undo"), ("create secret", "tls"), ("auth", "reconcile"), ("set", "image")]
-    {
+    for (line, next) in [
+        ("rollout", "undo"),
+        ("create secret", "tls"),
+        ("auth", "reconcile"),
+        ("set", "image"),
+        ("plugin", "list"),
+    ] {
         let (ours, stock) = both(&cluster, line);
         assert_eq!((ours.code, ours.out.as_str()), (stock.code, ""), "{line}");
         assert!(ours.err.contains(next), "{line}: {}", ours.err);

@@ -29,6 +29,12 @@ const LINES: &[(&str, &str)] = &[
     ("kedge rollout sta⇥", "kedge rollout status"),
     ("kedge cluster-info du⇥", "kedge cluster-info dump"),
     ("kedge cluster-info dump --output-d⇥", "kedge cluster-info dump --output-directory"),
+    ("kedge apply edit-l⇥cm sett⇥", "kedge apply edit-last-applied cm settings"),
+    ("kedge create -f manifest.yaml --edi⇥", "kedge create -f manifest.yaml --edit"),
+    ("kedge plugi⇥li⇥--name-o⇥", "kedge plugin list --name-only"),
+    ("kedge swab⇥", "kedge swab-decks"),
+    ("kedge kustom⇥--load-r⇥", "kedge kustomize --load-restrictor"),
+    ("kedge kustomize mani⇥", "kedge kustomize manifest.yaml"),
     ("kedge auth rec⇥", "kedge auth reconcile"),
     ("kedge auth reconcile --remove-extra-p⇥", "kedge auth reconcile --remove-extra-permissions"),
     ("kedge kubectl api-r⇥", "kedge kubectl api-resources"),
@@ -146,6 +152,8 @@ fn shells_complete_what_is_typed() {
     let home = tempfile::tempdir().unwrap();
     std::fs::create_dir(home.path().join("bin")).unwrap();
     std::os::unix::fs::symlink(binary(), home.path().join("bin/kedge")).unwrap();
+    // A plugin: whoever may be run, `/bin/true` for one.
+    std::os::unix::fs::symlink("/bin/true", home.path().join("bin/kubectl-swab_decks-dry")).unwrap();
     std::fs::write(home.path().join("manifest.yaml"), "").unwrap();
     for shell in [BASH, ZSH, ZSH_LATER, FISH] {
         let mut terminal = Shell::start(shell, &cluster, home.path());

@@ -2,8 +2,10 @@
 
 use std::process::ExitCode;
 
-use serde_json::Value;
+use kedge_kinds::Cause;
+use serde_json::{Value, json};
 
+use crate::mapping::Resource;
 use crate::screen::Screen;
 
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +59,22 @@ impl Refusal {
         self.reason == reason
     }
 
+    /// What a server says of an object that it cannot take.
+    pub(crate) fn invalid(resource: &Resource, name: &str, causes: &[Cause]) -> Self {
+        let told: Vec<String> =
+            causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+        let told = if let [one] = &told[..] { one.clone() } else { format!("[{}]", told.join(", ")) };
+        let kind = resource.qualified_kind();
+        let details = json!({"name": name, "group": resource.group, "kind": resource.kind, "causes": causes});
+        Self {
+            code: 422,
+            reason: "Invalid".to_owned(),
+            message: format!("{kind} {name:?} is invalid: {told}"),
+            status: json!({"details": details}),
+            request: String::new(),
+        }
+    }
+
     pub(crate) fn has_cause(&self, reason: &str) -> bool {
         let causes = self.status["details"]["causes"].as_array().into_iter().flatten();
         causes.into_iter().any(|cause| cause["reason"] == reason)
@@ -82,10 +100,10 @@ impl CliError {
         }
     }
 
-    /// Says what was being done when the server refused; what it says of the object itself needs no more.
+    /// Says what was being done when the server refused.
     pub(crate) fn when(self, doing: &str, source: &str) -> Self {
         match self {
-            Self::Server(mut refusal) if !refusal.is("Invalid") => {
+            Self::Server(mut refusal) => {
                 refusal.message = format!("error when {doing} {source:?}: {}", refusal.message);
                 Self::Server(refusal)
             }
@@ -116,6 +134,9 @@ impl CliError {
             Self::Several(all) => all.iter().for_each(|error| match (all.len(), error) {
                 // Of several each is told in its own words, as kubectl does.
                 (2.., Self::Unmet(_) | Self::Timeout(_)) => screen.warn(&error.to_string()),
+                (2.., Self::Server(refusal)) if refusal.is("Invalid") => {
+                    screen.warn(&format!("Error from server (Invalid): {}", refusal.message));
+                }
                 _ => error.say(screen),
             }),
             Self::Exit(_) => {}

@@ -1,7 +1,7 @@
 //! Manifests from files, folders, addresses and standard input: YAML or JSON, many documents, lists taken apart. Knows no kind.
 
 mod address;
-mod kustomize;
+pub(crate) mod kustomize;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub(crate) fn sourced(typed: &Typed) -> Result<Vec<(String, Value)>, CliError> {
         Some(_) if typed.given("filename") => {
             return Err(CliError::usage("only one of -f or -k can be specified"));
         }
-        Some(folder) => found.push((folder.to_owned(), kustomize::build(folder)?)),
+        Some(folder) => found.push((folder.to_owned(), kustomize::build(folder, &[])?)),
         None => {}
     }
     for (what, text) in found {

@@ -10,6 +10,8 @@ mod help;
 mod input;
 mod mapping;
 mod merge;
+mod path;
+mod plugin;
 mod print;
 mod progress;
 mod screen;
@@ -42,13 +44,16 @@ pub struct Setting {
     pub version: &'static str,
 }
 
-/// Answers if what was typed is for the command line: the program is called `kubectl`, or the first word is `kubectl` or a verb.
+/// Answers if what was typed is for the command line: the program is called `kubectl`, or the first word is `kubectl`, a verb or a plugin.
 pub fn called(setting: &Setting) -> Option<ExitCode> {
     let mut words = std::env::args_os();
     let program = words.next().unwrap_or_default();
     let words: Vec<OsString> = words.collect();
     let (name, words) = addressed(setting, &program, &words)?;
-    Some(run(setting, &name, words))
+    Some(match plugin::meant(words) {
+        Some(plugin) => plugin.run().tell(Screen::real()),
+        None => run(setting, &name, words),
+    })
 }
 
 /// Words that are for the command line, for whoever has to tell what was probably meant.
@@ -69,14 +74,15 @@ fn addressed<'w>(
     if first == "kubectl" {
         return Some(("kedge kubectl".to_owned(), words.get(1..)?));
     }
-    let is_verb = !(setting.own)(first) && verbs::ROOT.child(first).is_some();
+    let is_verb = || verbs::ROOT.child(first).is_some() || plugin::meant(words).is_some();
     let is_flag = args::is_global(first);
-    (is_verb || is_flag).then(|| ("kedge".to_owned(), words))
+    (is_flag || !(setting.own)(first) && is_verb()).then(|| ("kedge".to_owned(), words))
 }
 
 fn run(setting: &Setting, program: &str, words: &[OsString]) -> ExitCode {
     let screen = Screen::real();
-    let done = typed(program, words).and_then(|parsed| match parsed {
+    let typed = typed(program, words).map_err(|error| plugin::misplaced(words).unwrap_or(error));
+    let done = typed.and_then(|parsed| match parsed {
         Parsed::Help(command, path) => screen.say(&help::page(program, command, &path)),
         Parsed::Unfinished(command, path) => {
             screen.warn(help::page(program, command, &path).trim_end());

@@ -47,6 +47,11 @@ impl Resource {
         qualified(&self.plural, &self.group)
     }
 
+    /// `Pod`, `Deployment.apps`
+    pub(crate) fn qualified_kind(&self) -> String {
+        qualified(&self.kind, &self.group)
+    }
+
     fn singular_name(&self) -> String {
         match self.singular.is_empty() {
             true => self.kind.to_lowercase(),

@@ -20,11 +20,13 @@ mod exec;
 mod explain;
 mod expose;
 mod get;
+mod kustomize;
 mod label;
 mod logs;
 mod nodes;
 mod options;
 mod patch;
+mod plugin;
 mod pods;
 mod port_forward;
 mod proxy;
@@ -62,6 +64,7 @@ pub(crate) static ROOT: Command = Command {
         &run::COMMAND,
         &diff::COMMAND,
         &edit::COMMAND,
+        &kustomize::COMMAND,
         &explain::COMMAND,
         &wait::COMMAND,
         &nodes::CORDON,
@@ -76,6 +79,7 @@ pub(crate) static ROOT: Command = Command {
         &config::COMMAND,
         &completion::COMMAND,
         &completion::ASK,
+        &plugin::COMMAND,
         &version::COMMAND,
         &options::COMMAND,
         &describe::COMMAND,

@@ -1,9 +1,10 @@
 //! `apply`: makes objects what manifests say, whether or not they are there; by a three-way merge with what was applied last, or by
 //! server-side apply. `--prune` takes away what an earlier apply of the same set made and this one no longer has.
 
+mod last_applied;
 mod prune;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::args::{Command, FILES, Flag, OUTPUT, Part, SELECT, TIMEOUT, Typed, WRITE, switch, value};
 use crate::client::{APPLY, MERGE, with_all};
@@ -18,7 +19,7 @@ use crate::verbs::create::{LAST_APPLIED, remember};
 
 /// How often somebody else may be faster.
 const TRIES: usize = 5;
-const MANAGER: &str = "kubectl-client-side-apply";
+pub(super) const MANAGER: &str = "kubectl-client-side-apply";
 const SERVER_SIDE_MANAGER: &str = "kubectl";
 
 pub(super) const FLAGS: &[Flag] = &[
@@ -50,27 +51,9 @@ pub(crate) static COMMAND: Command = Command {
         "apply -f shop/ --prune --applyset=shop",
     ],
     flags: &[FLAGS, FILES, OUTPUT, WRITE, SELECT, TIMEOUT],
-    children: &[&VIEW, &SET],
+    children: &[&last_applied::VIEW, &last_applied::SET, &last_applied::EDIT],
     part: Part::Change,
     run: Some(|session, typed| Box::pin(run(session, typed))),
-    ..Command::EMPTY
-};
-
-static VIEW: Command = Command {
-    name: "view-last-applied",
-    about: "Show what was applied last",
-    usage: "(KIND NAME | KIND/NAME | -f FILE)",
-    flags: &[FILES, SELECT, OUTPUT],
-    run: Some(|session, typed| Box::pin(view(session, typed))),
-    ..Command::EMPTY
-};
-
-static SET: Command = Command {
-    name: "set-last-applied",
-    about: "Say that a manifest is what was applied last, without applying it",
-    usage: "-f FILE",
-    flags: &[FILES, OUTPUT, WRITE, &[switch("create-annotation", "Also where there was none")]],
-    run: Some(|session, typed| Box::pin(set(session, typed))),
     ..Command::EMPTY
 };
 
@@ -284,65 +267,4 @@ fn warn_unless_ours(session: &Session<'_>, resource: &Resource, live: &Value) {
             session.program,
         ));
     }
-}
-
-async fn view(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
-    let json = match typed.text("output") {
-        None | Some("yaml") => false,
-        Some("json") => true,
-        Some(other) => {
-            return Err(typed.wrong(format!(
-                "Unexpected -o output mode: {other}, the flag 'output' must be one of yaml|json"
-            )));
-        }
-    };
-    for found in select::found(session, typed, &typed.words).await? {
-        let said = found.object["metadata"]["annotations"][LAST_APPLIED].as_str().ok_or_else(|| {
-            CliError::unmet(format!(
-                "no last-applied-configuration annotation found on resource: {}",
-                found.name
-            ))
-        })?;
-        let said: Value = serde_json::from_str(said)
-            .map_err(|error| CliError::Manifest { what: found.told(), message: error.to_string() })?;
-        let text = if json { crate::print::json_text(&said) } else { crate::print::yaml::text(&said) };
-        session.screen.say(&text)?;
-    }
-    Ok(())
-}
-
-async fn set(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
-    let output = Output::of(typed)?;
-    if !input::named(typed) {
-        return Err(CliError::usage("must specify one of -f and -k"));
-    }
-    for mut manifest in input::manifests(typed)? {
-        let (resource, namespace, name) = select::placed(session, &manifest).await?;
-        let path = resource.path(&namespace, &name);
-        let live = session.read(&path).await?;
-        if live["metadata"]["annotations"][LAST_APPLIED].is_null() && !typed.is("create-annotation") {
-            return Err(CliError::unmet(format!(
-                "no last-applied-configuration annotation found on resource: {name}, to create the annotation, run the command with \
-                 --create-annotation"
-            )));
-        }
-        if resource.namespaced {
-            manifest["metadata"]["namespace"] = namespace.into();
-        }
-        remember(&mut manifest);
-        let said = &manifest["metadata"]["annotations"][LAST_APPLIED];
-        let patch = json!({"metadata": {"annotations": {LAST_APPLIED: said}}});
-        let object = match session.dry_run()? {
-            DryRun::Client => manifest,
-            _ => {
-                session
-                    .api()
-                    .await?
-                    .patch(&with_all(&path, &session.writing(MANAGER)?), MERGE, &patch)
-                    .await?
-            }
-        };
-        output.done(session, resource, &object, "configured")?;
-    }
-    Ok(())
 }

@@ -8,19 +8,23 @@ mod workloads;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::args::{Command, FILES, Flag, OUTPUT, Part, SELECT, Typed, WRITE, value};
+use crate::args::{Command, FILES, Flag, OUTPUT, Part, SELECT, Typed, WRITE, switch, value};
 use crate::client::with_all;
 use crate::error::CliError;
 use crate::input;
 use crate::print::Output;
 use crate::select;
 use crate::session::{DryRun, Session};
+use crate::verbs::edit::{self, Aim, Open};
 
-const MANAGER: &str = "kubectl-create";
+pub(super) const MANAGER: &str = "kubectl-create";
 /// Where `apply` keeps what was applied last.
 pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-const FLAGS: &[Flag] = &[value("raw", "PATH", "Send the file to this path of the API as it is")];
+const FLAGS: &[Flag] = &[
+    switch("edit", "Open the manifests in your editor before"),
+    value("raw", "PATH", "Send the file to this path of the API as it is"),
+];
 
 pub(crate) static COMMAND: Command = Command {
     name: "create",
@@ -28,6 +32,7 @@ pub(crate) static COMMAND: Command = Command {
     usage: "-f FILE",
     examples: &[
         "create -f web.yaml",
+        "create -f web.yaml --edit",
         "create deployment web --image=registry.k8s.io/pause:3.10 --replicas=2",
         "create configmap settings --from-literal=colour=blue",
         "create namespace shop --dry-run=client -o yaml",
@@ -64,6 +69,9 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
             "must specify one of -f and -k\nOr what to create: create deployment, create configmap…",
         ));
     }
+    if typed.given("raw") && typed.is("edit") {
+        return Err(CliError::usage("--raw and --edit are mutually exclusive"));
+    }
     if let Some(path) = typed.text("raw") {
         let [file] = typed.all("filename") else {
             return Err(CliError::usage("--raw can only use a single local file or stdin"));
@@ -79,11 +87,21 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
         return Err(CliError::usage("no objects passed to create"));
     }
     for (source, manifest) in sourced {
+        if typed.is("edit") {
+            errors.extend(edited(session, typed, manifest).await.err().map(|error| error.from(&source)));
+            continue;
+        }
         if let Err(error) = one(session, typed, &output, manifest, MANAGER, "created").await {
             errors.push(error.from(&source).when("creating", &source));
         }
     }
     if errors.is_empty() { Ok(()) } else { Err(CliError::Several(errors)) }
+}
+
+/// What the user makes of a manifest is created; one that was left as it is is not.
+async fn edited(session: &Session<'_>, typed: &Typed, manifest: Value) -> Result<(), CliError> {
+    let open = Open::manifest(session, manifest).await?;
+    edit::until_done(session, typed, Aim::Create, vec![open]).await
 }
 
 /// What a generator made, under the first word as its name.

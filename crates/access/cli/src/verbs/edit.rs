@@ -1,27 +1,24 @@
 //! `edit`: opens objects in the user's editor, several as one list, and sends what was changed of each. What the server refuses is opened
-//! again with its reasons, until it is mended or left as it is.
+//! again with its reasons, until it is mended or left as it is. What was applied last and what is yet to be created are edited here, too.
 
 mod editor;
+mod file;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use self::file::{File, bare};
 use crate::args::{Command, FILES, Flag, OUTPUT, Part, SELECT, Typed, WRITE, value};
 use crate::client::{MERGE, with_all};
 use crate::error::CliError;
 use crate::input;
+use crate::mapping::Resource;
 use crate::merge::{difference, has_list};
-use crate::print::{Output, json_text, list, shown, yaml};
-use crate::select::{self, Found};
+use crate::print::{Output, shown};
+use crate::select;
 use crate::session::Session;
+use crate::verbs::{apply, create};
 
 const FLAGS: &[Flag] = &[value("subresource", "NAME", "The part that is edited: status, scale")];
-
-const HEADER: &str = "\
-# Please edit the object below. Lines beginning with a '#' will be ignored,
-# and an empty file will abort the edit. If an error occurs while saving this file will be
-# reopened with the relevant failures.
-#
-";
 
 pub(crate) static COMMAND: Command = Command {
     name: "edit",
@@ -34,17 +31,38 @@ pub(crate) static COMMAND: Command = Command {
     ..Command::EMPTY
 };
 
-/// An object as it was opened.
-struct Open<'m> {
-    found: Found<'m>,
-    path: String,
-    before: Value,
+/// What is done with what was edited.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Aim {
+    /// The objects are changed.
+    Change,
+    /// What their annotations say was applied last is changed, and nothing else of them.
+    LastApplied,
+    /// An object is created.
+    Create,
 }
 
-impl Open<'_> {
+/// An object as it was opened.
+pub(super) struct Open<'m> {
+    pub(super) resource: &'m Resource,
+    pub(super) name: String,
+    pub(super) path: String,
+    pub(super) before: Value,
+}
+
+impl<'m> Open<'m> {
+    /// A manifest, of an object that need not be there.
+    pub(super) async fn manifest(session: &'m Session<'_>, mut before: Value) -> Result<Self, CliError> {
+        let (resource, namespace, name) = select::placed(session, &before).await?;
+        if resource.namespaced {
+            before["metadata"]["namespace"] = namespace.clone().into();
+        }
+        Ok(Self { resource, path: resource.path(&namespace, &name), name, before })
+    }
+
     /// `deployments.apps "web"`
     fn told(&self) -> String {
-        format!("{} {:?}", self.found.resource.qualified(), self.found.name)
+        format!("{} {:?}", self.resource.qualified(), self.name)
     }
 
     /// An edited object is still this one.
@@ -63,7 +81,7 @@ enum Fate {
 }
 
 async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
-    let file = File::of(typed)?;
+    File::of(typed, Aim::Change)?;
     let mut open = Vec::new();
     for found in select::found_or_all(session, typed, &typed.words).await? {
         let path = match typed.text("subresource") {
@@ -71,12 +89,23 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
             None => found.path(),
         };
         let before = shown(&session.read(&path).await?, typed);
-        open.push(Open { found, path, before });
+        open.push(Open { resource: found.resource, name: found.name, path, before });
     }
+    until_done(session, typed, Aim::Change, open).await
+}
+
+/// Opens them in one editor, again and again until there is nothing left that is refused.
+pub(super) async fn until_done(
+    session: &Session<'_>,
+    typed: &Typed,
+    aim: Aim,
+    mut open: Vec<Open<'_>>,
+) -> Result<(), CliError> {
+    let file = File::of(typed, aim)?;
     let mut text = match &open[..] {
         [] => return Err(CliError::unmet("edit cancelled, no objects found")),
         [one] => file.text(&one.before),
-        several => file.text(&list(several.iter().map(|one| one.before.clone()).collect())),
+        several => file.text(&file.list(several.iter().map(|one| one.before.clone()).collect())),
     };
     let several = open.len() > 1;
     let mut reasons = String::new();
@@ -102,22 +131,22 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
             }
         };
         let items = if several { taken(edited) } else { vec![edited] };
-        if let ([one], [after]) = (&open[..], &items[..])
+        if let (Aim::Change, [one], [after]) = (aim, &open[..], &items[..])
             && !one.is(after)
         {
             let error = CliError::unmet("At least one of apiVersion, kind and name was changed");
             return Err(keep(session, &file, &saved, error));
         }
-        let changed = open.iter().any(|one| items.iter().any(|after| one.is(after) && *after != one.before));
+        let changed = items.iter().any(|after| open.iter().all(|one| *after != one.before));
         if !changed && !again {
             session.screen.warn("Edit cancelled, no changes made.");
             return Ok(());
         }
-        let left = sent(session, typed, &file, &mut open, items).await;
+        let left = sent(session, typed, aim, &file, &mut open, items).await;
         let Some((left, why)) = left.map_err(|error| keep(session, &file, &saved, error))? else {
             return Ok(());
         };
-        let left = if several { list(left) } else { left.into_iter().next().unwrap_or_default() };
+        let left = if several { file.list(left) } else { left.into_iter().next().unwrap_or_default() };
         (reasons, text) = (why, file.text(&left));
     }
 }
@@ -126,6 +155,7 @@ async fn run(session: &Session<'_>, typed: &Typed) -> Result<(), CliError> {
 async fn sent(
     session: &Session<'_>,
     typed: &Typed,
+    aim: Aim,
     file: &File,
     open: &mut Vec<Open<'_>>,
     items: Vec<Value>,
@@ -133,14 +163,20 @@ async fn sent(
     let (mut left, mut gone, mut refused, mut reasons) = (Vec::new(), Vec::new(), Vec::new(), String::new());
     for after in items {
         let Some(at) = open.iter().position(|one| one.is(&after)) else {
-            let name = after["metadata"]["name"].as_str().unwrap_or_default();
-            session
-                .screen
-                .warn(&format!("Warning: {name:?} is none of the objects that were opened and is left out"));
+            if aim == Aim::Change {
+                let name = after["metadata"]["name"].as_str().unwrap_or_default();
+                session.screen.warn(&format!(
+                    "Warning: {name:?} is none of the objects that were opened and is left out"
+                ));
+            } else {
+                // A manifest says itself where it belongs.
+                let other = Open { before: Value::Null, ..Open::manifest(session, after.clone()).await? };
+                send(session, typed, aim, &other, after).await?;
+            }
             continue;
         };
         let one = open.swap_remove(at);
-        match send(session, typed, &one, after).await? {
+        match send(session, typed, aim, &one, after).await? {
             Fate::Done => {}
             Fate::Refused(after, why) => {
                 reasons.push_str(&reason(&one, &why));
@@ -152,7 +188,7 @@ async fn sent(
     }
     *open = refused;
     if !gone.is_empty() {
-        let kept = editor::kept(&file.text(&list(gone)), file.end)?;
+        let kept = editor::kept(&file.text(&file.list(gone)), file.end)?;
         session.screen.warn(&format!("The edits you made on deleted resources have been saved to {kept:?}"));
         if left.is_empty() {
             return Err(CliError::Exit(1));
@@ -161,9 +197,47 @@ async fn sent(
     Ok((!left.is_empty()).then_some((left, reasons)))
 }
 
-async fn send(session: &Session<'_>, typed: &Typed, one: &Open<'_>, after: Value) -> Result<Fate, CliError> {
+async fn send(
+    session: &Session<'_>,
+    typed: &Typed,
+    aim: Aim,
+    one: &Open<'_>,
+    after: Value,
+) -> Result<Fate, CliError> {
+    let output = Output::of(typed)?;
+    match aim {
+        Aim::Change => change(session, &output, one, after).await,
+        Aim::LastApplied => remember(session, &output, one, &after).await.map(|()| Fate::Done),
+        Aim::Create => {
+            let made = create::one(session, typed, &output, after, create::MANAGER, "created").await;
+            made.map(|_| Fate::Done)
+        }
+    }
+}
+
+async fn remember(
+    session: &Session<'_>,
+    output: &Output,
+    one: &Open<'_>,
+    after: &Value,
+) -> Result<(), CliError> {
+    if *after == one.before {
+        return output.done(session, one.resource, after, "skipped");
+    }
+    let patch = json!({"metadata": {"annotations": {create::LAST_APPLIED: format!("{after}\n")}}});
+    let path = with_all(&one.path, &session.writing(apply::MANAGER)?);
+    session.api().await?.patch(&path, MERGE, &patch).await?;
+    output.done(session, one.resource, after, "edited")
+}
+
+async fn change(
+    session: &Session<'_>,
+    output: &Output,
+    one: &Open<'_>,
+    after: Value,
+) -> Result<Fate, CliError> {
     let Some(mut patch) = difference(&one.before, &after) else {
-        session.screen.line(&format!("{} skipped", one.found.told()))?;
+        session.screen.line(&format!("{}/{} skipped", one.resource.told(), one.name))?;
         return Ok(Fate::Done);
     };
     if has_list(&patch) {
@@ -173,7 +247,7 @@ async fn send(session: &Session<'_>, typed: &Typed, one: &Open<'_>, after: Value
     let told = one.told();
     match session.api().await?.patch(&path, MERGE, &patch).await {
         Ok(object) => {
-            Output::of(typed)?.done(session, one.found.resource, &object, "edited")?;
+            output.done(session, one.resource, &object, "edited")?;
             Ok(Fate::Done)
         }
         Err(error) if error.is_not_found() => {
@@ -210,10 +284,6 @@ fn taken(mut edited: Value) -> Vec<Value> {
     }
 }
 
-fn bare(text: &str) -> String {
-    text.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect()
-}
-
 /// Nothing that was typed is lost; what has an exit of its own was kept already.
 fn keep(session: &Session<'_>, file: &File, saved: &str, error: CliError) -> CliError {
     if matches!(error, CliError::Exit(_)) {
@@ -225,33 +295,5 @@ fn keep(session: &Session<'_>, file: &File, saved: &str, error: CliError) -> Cli
             error
         }
         Err(error) => error,
-    }
-}
-
-/// What the user edits: YAML with comments, or JSON without.
-struct File {
-    end: &'static str,
-}
-
-impl File {
-    fn of(typed: &Typed) -> Result<Self, CliError> {
-        match typed.text("output") {
-            None | Some("" | "yaml" | "kyaml" | "name") => Ok(Self { end: ".yaml" }),
-            Some("json") => Ok(Self { end: ".json" }),
-            Some(other) => Err(CliError::usage(format!(
-                "unable to match a printer suitable for the output format {other:?}, allowed formats are: json,kyaml,yaml"
-            ))),
-        }
-    }
-
-    fn text(&self, object: &Value) -> String {
-        if self.end == ".json" { json_text(object) } else { yaml::text(object) }
-    }
-
-    fn with(&self, reasons: &str, text: &str) -> String {
-        match self.end {
-            ".json" => format!("{reasons}{text}"),
-            _ => format!("{HEADER}{reasons}{text}"),
-        }
     }
 }

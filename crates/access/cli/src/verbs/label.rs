@@ -1,16 +1,17 @@
 //! `label` and `annotate`: the same verb for two maps of an object's metadata.
 
+use kedge_kinds::{Cause, names};
 use serde_json::Value;
 
 use crate::args::{
     ALL, Command, EVERYWHERE, FILES, Flag, LOCAL, OUTPUT, Part, SELECT, Typed, WRITE, switch, value,
 };
 use crate::change::{change, object_at};
-use crate::error::CliError;
+use crate::error::{CliError, Refusal};
 use crate::input;
 use crate::print::Output;
-use crate::select;
-use crate::session::Session;
+use crate::select::{self, Found};
+use crate::session::{DryRun, Session};
 
 const FLAGS: &[Flag] = &[
     switch("overwrite", "Change values that are there"),
@@ -93,6 +94,9 @@ async fn run(session: &Session<'_>, typed: &Typed, words: &Words) -> Result<(), 
     if found.is_empty() {
         session.screen.warn("No resources found");
     }
+    if session.dry_run()? != DryRun::Client && !typed.is("local") {
+        wrong_keys(&found, &wanted, words)?;
+    }
     for one in found {
         if let Some(version) = typed.text("resource-version")
             && one.object["metadata"]["resourceVersion"] != version
@@ -157,6 +161,9 @@ pub(crate) fn split(words: &[String]) -> (&[String], &[String]) {
 fn wanted(changes: &[String], words: &Words) -> Result<Wanted, CliError> {
     let mut wanted = Wanted::default();
     for word in changes {
+        if words.one == "label" {
+            check_value(word)?;
+        }
         match (word.split_once('='), word.strip_suffix('-')) {
             (Some((key, value)), _) if !key.is_empty() => wanted.set.push((key.to_owned(), value.to_owned())),
             (None, Some(key)) if !key.is_empty() => wanted.remove.push(key.to_owned()),
@@ -185,11 +192,48 @@ fn wanted(changes: &[String], words: &Words) -> Result<Wanted, CliError> {
     Ok(wanted)
 }
 
+/// A label's value, which kubectl judges before it asks anybody.
+fn check_value(word: &str) -> Result<(), CliError> {
+    let Some((_, value)) = word.split_once('=') else { return Ok(()) };
+    if value.contains('=') {
+        return Err(CliError::usage(format!("invalid label spec: {word}")));
+    }
+    match &names::label_value(value)[..] {
+        [] => Ok(()),
+        wrong => Err(CliError::usage(format!("invalid label value: {word:?}: {}", wrong.join(";")))),
+    }
+}
+
+/// What the server would say of keys is said before it is asked to write anything, in its words.
+fn wrong_keys(found: &[Found<'_>], wanted: &Wanted, words: &Words) -> Result<(), CliError> {
+    let mut keys: Vec<&String> = wanted.set.iter().map(|(key, _)| key).collect();
+    keys.sort();
+    keys.dedup();
+    let causes = keys.into_iter().flat_map(|key| {
+        // Keys of annotations may have capitals before the slash, too.
+        let judged = if words.one == "label" { key.clone() } else { key.to_lowercase() };
+        names::qualified_name(&judged).into_iter().map(move |why| Cause {
+            reason: "FieldValueInvalid".to_owned(),
+            message: format!("Invalid value: {key:?}: {why}"),
+            field: format!("metadata.{}", words.map),
+        })
+    });
+    let causes: Vec<Cause> = causes.collect();
+    if causes.is_empty() || found.is_empty() {
+        return Ok(());
+    }
+    let refusal = |one: &Found<'_>| CliError::Server(Refusal::invalid(one.resource, &one.name, &causes));
+    Err(CliError::Several(found.iter().map(refusal).collect()))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::{LABELS, apply, split, wanted};
+    use super::{ANNOTATIONS, LABELS, apply, split, wanted, wrong_keys};
+    use crate::error::CliError;
+    use crate::mapping::Resource;
+    use crate::select::Found;
 
     fn words(text: &str) -> Vec<String> {
         text.split_whitespace().map(str::to_owned).collect()
@@ -226,6 +270,57 @@ mod tests {
             let mut object = before.clone();
             let done = apply(&mut object, &wanted(&words(line), &LABELS).unwrap(), &LABELS, overwrite);
             assert_eq!(done.is_ok().then_some(object), after, "{line}");
+        }
+    }
+
+    #[test]
+    fn values_that_no_label_has_are_refused_before_anybody_is_asked() {
+        for (line, said) in [
+            ("a=b/c", "invalid label value: \"a=b/c\": a valid label must be an empty string or"),
+            ("a=b-", "invalid label value: \"a=b-\": a valid label must be"),
+            ("a=b=c", "invalid label spec: a=b=c"),
+        ] {
+            let refused = wanted(&words(line), &LABELS).unwrap_err().to_string();
+            assert!(refused.starts_with(said), "{line}: {refused}");
+            assert!(wanted(&words(line), &ANNOTATIONS).is_ok(), "{line} can be an annotation");
+        }
+    }
+
+    #[test]
+    fn keys_are_judged_for_every_object() {
+        let resource =
+            Resource { kind: "Deployment".to_owned(), group: "apps".to_owned(), ..Resource::default() };
+        let found = ["web", "shop"].map(|name| Found {
+            resource: &resource,
+            namespace: String::new(),
+            name: name.to_owned(),
+            object: json!({}),
+        });
+        for (line, maps, refused) in [
+            ("a=1 example.com/b=2", &LABELS, None),
+            ("_a-", &LABELS, None),
+            ("EXAMPLE.com/Key=1", &ANNOTATIONS, None),
+            (
+                "EXAMPLE.com/Key=1",
+                &LABELS,
+                Some("metadata.labels: Invalid value: \"EXAMPLE.com/Key\": prefix part"),
+            ),
+            ("/a=1", &LABELS, Some("metadata.labels: Invalid value: \"/a\": prefix part must be non-empty")),
+            ("b=1 _a=1", &ANNOTATIONS, Some("metadata.annotations: Invalid value: \"_a\": name part must")),
+            ("b_=1 _a=1", &LABELS, Some("[metadata.labels: Invalid value: \"_a\": name part must")),
+        ] {
+            let judged = wrong_keys(&found, &wanted(&words(line), maps).unwrap(), maps);
+            let Some(said) = refused else {
+                assert!(judged.is_ok(), "{line}");
+                continue;
+            };
+            let Err(CliError::Several(errors)) = judged else { panic!("{line} is not refused") };
+            let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            for (told, name) in told.iter().zip(["web", "shop"]) {
+                let said = format!("Deployment.apps \"{name}\" is invalid: {said}");
+                assert!(told.starts_with(&said), "{line}: {told}");
+            }
+            assert_eq!(told.len(), 2, "{line}");
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::client::kubeconfig;
 use crate::error::CliError;
 use crate::mapping::Resource;
 use crate::session::Session;
-use crate::verbs::explain;
+use crate::verbs::{explain, plugin};
 
 /// Only names are asked for, however much there is of each.
 const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
@@ -89,7 +89,11 @@ pub(super) async fn of(session: &Session<'_>, place: &Place<'_>, typing: &str) -
         Wants::Word if !place.command.children.is_empty() && place.words.is_empty() => {
             let shown = place.command.children.iter().filter(|child| child.part != Part::Hidden);
             let children = shown.map(|child| Candidate::of(child.name, child.about)).collect();
-            let children = Next { words: children, files: false };
+            let mut children = Next { words: children, files: false };
+            if place.path.is_empty() {
+                let told = |word: String| Candidate::of(word, "A plugin on the path");
+                children.words.extend(plugin::words().into_iter().map(told));
+            }
             match place.command.run {
                 Some(_) => children.and(words(session, place, typing).await),
                 None => children,
@@ -117,6 +121,8 @@ async fn values(session: &Session<'_>, place: &Place<'_>, flag: &Flag, typing: &
         ("namespace", _) => names(session, "namespaces").await,
         ("context" | "cluster" | "user", _) => configured(session, flag.long),
         ("container", _) => containers(session, place.words.first().copied().unwrap_or_default()).await,
+        ("output", "kustomize") => Next::files(),
+        ("load-restrictor", _) => Next::some(&["LoadRestrictionsRootOnly", "LoadRestrictionsNone"]),
         ("output", "explain") => Next::some(&["plaintext", "plaintext-openapiv2"]),
         ("output", "wait") => Next::some(&["name"]),
         ("output", "version") => Next::some(&["json", "yaml"]),
@@ -227,6 +233,7 @@ async fn words(session: &Session<'_>, place: &Place<'_>, typing: &str) -> Next {
             1 => kinds(session, None).await,
             _ => Next::default(),
         },
+        ["kustomize"] if first.is_none() => Next::files(),
         ["completion"] if first.is_none() => Next::some(&["bash", "fish", "zsh"]),
         _ => Next::default(),
     }

@@ -21,6 +21,14 @@ use crate::{bundled, control};
 pub(crate) const HTTP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 80);
 pub(crate) const HTTPS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 443);
 
+/// Where the gateway of a server is to listen.
+pub(crate) fn places(settings: &Settings) -> Vec<SocketAddr> {
+    if settings.no_gateway == Some(true) {
+        return Vec::new();
+    }
+    vec![settings.gateway_http.unwrap_or(HTTP), settings.gateway_https.unwrap_or(HTTPS)]
+}
+
 /// What it is run with.
 pub(crate) struct Door {
     pub(crate) router: Router,
@@ -66,12 +74,7 @@ pub(crate) async fn run(door: Door) {
                     taken: Some(door.taken.clone()),
                     ..kedge_gateway::Settings::new(certificate.clone())
                 };
-                let own = Own {
-                    node: door.settings.node.name(),
-                    http: None,
-                    https: None,
-                    addresses: door.addresses.clone(),
-                };
+                let own = Own { node: door.settings.node.name(), addresses: door.addresses.clone() };
                 let renewing = certificate.keep_fresh(&door.authority, &clock, |renewed| {
                     if let Err(error) = renewed {
                         tracing::error!(%error, "cannot renew the gateway's certificate; trying again in an hour");

@@ -2,10 +2,12 @@
 //! the machine then does is decided by the flags that were given.
 
 mod arrival;
+mod ports;
 mod unit;
 
 use std::fs;
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -17,6 +19,7 @@ use jiff::Timestamp;
 pub(crate) use self::arrival::until_ready;
 pub(crate) use self::unit::Role;
 use crate::command::{self, Kedge};
+use crate::gateway;
 use crate::join::{self, JoinError};
 use crate::settings::{AgentSettings, SettingsError};
 
@@ -106,11 +109,13 @@ pub(crate) struct Installed {
     pub(crate) told: String,
     /// Where what was started keeps its data; none if nothing was.
     pub(crate) runs_on: Option<PathBuf>,
+    /// Where its gateway is to listen.
+    pub(crate) gateway: Vec<SocketAddr>,
 }
 
 /// Writes the program and its unit, and has it started where systemd runs.
 pub(crate) fn install(machine: &Machine, role: Role, flags: &[String]) -> Result<Installed, InstallError> {
-    let Understood { flags, token, data, grace } = understood(role, flags)?;
+    let Understood { flags, token, data, grace, gateway } = understood(role, flags)?;
     if machine.has_systemd && !rustix::process::geteuid().is_root() {
         return Err(InstallError::NotRoot);
     }
@@ -145,7 +150,7 @@ pub(crate) fn install(machine: &Machine, role: Role, flags: &[String]) -> Result
             "systemd does not run here; where it does, `systemctl enable --now {name}` starts it\n"
         )),
     }
-    Ok(Installed { told, runs_on: machine.has_systemd.then_some(data) })
+    Ok(Installed { told, runs_on: machine.has_systemd.then_some(data), gateway })
 }
 
 /// What flags say, and the config file beside them.
@@ -155,6 +160,7 @@ struct Understood {
     data: PathBuf,
     /// What pods are given when the machine goes down.
     grace: Duration,
+    gateway: Vec<SocketAddr>,
 }
 
 /// The flags are understood now, not when the unit starts; a token among them goes into a file. What an agent finds in the
@@ -165,14 +171,18 @@ fn understood(role: Role, flags: &[String]) -> Result<Understood, InstallError> 
         let said = error.render().to_string();
         InstallError::Flags(said.trim_start_matches("error: ").trim_end().to_owned())
     })?;
-    let (node, agent) = match parsed.command {
-        command::Command::Server(settings) => (settings.with_file()?.node, None),
-        command::Command::Agent(settings) => (settings.clone().with_file()?.node, Some(settings)),
+    let (node, agent, gateway) = match parsed.command {
+        command::Command::Server(settings) => {
+            let settings = settings.with_file()?;
+            let gateway = gateway::places(&settings);
+            (settings.node, None, gateway)
+        }
+        command::Command::Agent(settings) => (settings.clone().with_file()?.node, Some(settings), Vec::new()),
         _ => Default::default(),
     };
     let (data, grace) = (node.data(), node.shutdown_grace_period.map(|grace| grace.0).unwrap_or_default());
     let Some(agent) = agent else {
-        return Ok(Understood { flags: flags.to_vec(), token: None, data, grace });
+        return Ok(Understood { flags: flags.to_vec(), token: None, data, grace, gateway });
     };
     can_join(&agent, &data)?;
     let mut kept = without_token(flags);
@@ -183,7 +193,7 @@ fn understood(role: Role, flags: &[String]) -> Result<Understood, InstallError> 
     if token.is_some() {
         kept.push(format!("--token-file={}", Path::new("/").join(TOKEN).display()));
     }
-    Ok(Understood { flags: kept, token, data, grace })
+    Ok(Understood { flags: kept, token, data, grace, gateway })
 }
 
 /// An agent that has nobody to join, or nothing to join with, would be started for ever in vain.
@@ -310,8 +320,8 @@ mod tests {
         let machine = Machine::at(Some(root.path().to_owned()));
         let flags =
             words("--server https://10.0.0.1:6443 --token kedge1.a.b.c --data-dir /srv/k --node-name n1");
-        let Installed { told, runs_on } = install(&machine, Role::Agent, &flags).unwrap();
-        assert_eq!(runs_on, None);
+        let Installed { told, runs_on, gateway } = install(&machine, Role::Agent, &flags).unwrap();
+        assert_eq!((runs_on, gateway), (None, Vec::new()));
         assert!(told.contains("systemctl enable --now kedge-agent.service"), "{told}");
         let unit = fs::read_to_string(machine.unit(Role::Agent)).unwrap();
         assert!(!unit.contains("kedge1.a.b.c"), "a unit is everybody's to read:\n{unit}");
@@ -340,7 +350,8 @@ mod tests {
     fn two_roles_share_the_program() {
         let root = tempfile::tempdir().unwrap();
         let machine = Machine::at(Some(root.path().to_owned()));
-        install(&machine, Role::Server, &[]).unwrap();
+        let server = install(&machine, Role::Server, &[]).unwrap();
+        assert_eq!(server.gateway, [gateway::HTTP, gateway::HTTPS]);
         let flags = words("--server https://10.0.0.1:6443 --token=kedge1.a.b.c --data-dir /srv/k");
         install(&machine, Role::Agent, &flags).unwrap();
         let told = install(

@@ -101,13 +101,13 @@ pub(crate) fn install(role: Role, flags: &[String]) -> Result<(), Box<dyn Error>
     let beside = Beside::new(move || format!("waiting until {} runs", role.unit()));
     let installed = install::install(&Machine::at(None), role, flags);
     drop(beside);
-    let Installed { told, runs_on } = installed?;
+    let Installed { told, runs_on, gateway } = installed?;
     say(&told)?;
     let Some(data) = runs_on else { return Ok(()) };
     let beside = Beside::new(|| "waiting until the node is ready".to_owned());
-    let arrived = runtime()?.block_on(install::until_ready(role, &data, &Clock::system()));
+    let arrived = runtime()?.block_on(install::until_ready(role, &data, &gateway, &Clock::system()));
     drop(beside);
-    say(&arrived.unwrap_or_default())
+    say(&arrived)
 }
 
 pub(crate) fn uninstall(data: &Path) -> Result<(), Box<dyn Error>> {

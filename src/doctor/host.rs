@@ -4,9 +4,11 @@
 mod judge;
 
 use std::fs;
+use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
@@ -19,6 +21,11 @@ const CONTROLLERS: &str = "/sys/fs/cgroup/cgroup.controllers";
 const APPARMOR: &str = "/sys/module/apparmor/parameters/enabled";
 /// Where containerd looks for it.
 const PARSER: &str = "/sbin/apparmor_parser";
+const PROFILE: &str = "profile kedge-doctor {\n}\n";
+/// How long it may take, how often is looked whether it is done, and how much of what it says is read.
+const PATIENCE: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(10);
+const WORDS: u64 = 4096;
 
 /// A program that was looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +40,16 @@ pub(crate) struct Program {
 pub(crate) struct Cgroups {
     pub(crate) version: u8,
     pub(crate) controllers: Vec<String>,
+}
+
+/// The program that reads AppArmor's profiles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Parser {
+    /// It reads one, or nobody needs it.
+    Fine,
+    Missing,
+    /// With what it says.
+    Fails(String),
 }
 
 /// A place at which we would listen.
@@ -53,8 +70,8 @@ pub(crate) struct Host {
     /// What the kernel was tried for, and whether it has it; none if nobody could tell.
     pub(crate) features: Vec<(&'static str, Option<bool>)>,
     pub(crate) cgroups: Cgroups,
-    /// The kernel enforces AppArmor, but what would load profiles is not there.
-    pub(crate) lacks_parser: bool,
+    /// What would load the profiles of an AppArmor that the kernel enforces.
+    pub(crate) parser: Parser,
     pub(crate) programs: Vec<Program>,
     pub(crate) ports: Vec<Port>,
     pub(crate) room: Option<Room>,
@@ -87,7 +104,7 @@ pub(crate) fn look(about: About<'_>) -> Host {
         kernel: read("/proc/sys/kernel/osrelease"),
         features: if about.has_node { kernel::features() } else { Vec::new() },
         cgroups: cgroups(),
-        lacks_parser: read(APPARMOR) == "Y" && !Path::new(PARSER).exists(),
+        parser: if read(APPARMOR) == "Y" { parser(Path::new(PARSER)) } else { Parser::Fine },
         programs: programs.iter().map(|name| program(name)).collect(),
         ports: about.ports.into_iter().map(|(what, flag, at, is_udp)| port(what, flag, at, is_udp)).collect(),
         room: room(about.data),
@@ -117,6 +134,50 @@ fn program(name: &'static str) -> Program {
         String::from_utf8_lossy(&said.stdout).lines().next().map(str::to_owned)
     });
     Program { name, version }
+}
+
+/// Has it read an empty profile that goes nowhere. One that is there but cannot read is worse than none: containerd relies on it.
+fn parser(path: &Path) -> Parser {
+    if !path.exists() {
+        return Parser::Missing;
+    }
+    match tried(path) {
+        Ok(()) => Parser::Fine,
+        Err(why) => Parser::Fails(why),
+    }
+}
+
+fn tried(path: &Path) -> Result<(), String> {
+    let failed = |error: io::Error| error.to_string();
+    let mut command = Command::new(path);
+    // Neither into the kernel nor into its cache.
+    command.args(["--skip-kernel-load", "--skip-cache"]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().map_err(failed)?;
+    // One that ends without reading says why itself.
+    let _written = child.stdin.take().map(|mut input| input.write_all(PROFILE.as_bytes()));
+    let begun = Instant::now();
+    let ended = loop {
+        if let Some(ended) = child.try_wait().map_err(failed)? {
+            break ended;
+        }
+        if begun.elapsed() > PATIENCE {
+            let _killed = child.kill();
+            let _buried = child.wait();
+            return Err(format!("it does not end within {PATIENCE:?}"));
+        }
+        std::thread::sleep(LOOK);
+    };
+    if ended.success() {
+        return Ok(());
+    }
+    let mut said = String::new();
+    let _read = child.stderr.take().map(|errors| errors.take(WORDS).read_to_string(&mut said));
+    // Warnings come first.
+    Err(match said.trim().lines().last() {
+        Some(line) => format!("{ended}: {line}"),
+        None => ended.to_string(),
+    })
 }
 
 fn port(what: &'static str, flag: &'static str, at: SocketAddr, is_udp: bool) -> Port {

@@ -1,5 +1,6 @@
 //! Waits until the node of what was installed is part of its cluster, so that what is typed next finds it there.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use jiff::Timestamp;
 use kedge_clock::Clock;
 use serde_json::Value;
 
-use super::Role;
+use super::{Role, ports};
 use crate::{ask, control, hatch, join, status, told};
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
@@ -16,28 +17,31 @@ const LOOK: Duration = Duration::from_millis(200);
 /// For one look.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What became of the node, in words; none if what was installed has no node.
-pub(crate) async fn until_ready(role: Role, data: &Path, clock: &Clock) -> Option<String> {
+/// What became of the node, in words, and which of the gateway's places others have. What was installed may have no node to tell of.
+pub(crate) async fn until_ready(role: Role, data: &Path, gateway: &[SocketAddr], clock: &Clock) -> String {
     let begun = clock.now();
     loop {
         let why = match ask::within(clock, PATIENCE, look(role, data, clock)).await {
-            Ok(node) => return node.map(|node| format!("node {node} is Ready\n")),
+            Ok((pid, node)) => {
+                let arrived = node.map(|node| format!("node {node} is Ready\n")).unwrap_or_default();
+                return arrived + &ports::beware(pid, gateway);
+            }
             Err(why) => why,
         };
         if clock.now().duration_since(begun).unsigned_abs() >= LONGEST {
             let (seconds, data) = (LONGEST.as_secs(), data.display());
-            return Some(format!(
+            return format!(
                 "the node is not Ready after {seconds} s: {why}; `kedge doctor --data-dir {data}` says more\n"
-            ));
+            );
         }
         clock.sleep(LOOK).await;
     }
 }
 
-/// The node that is ready, if there is to be one.
-async fn look(role: Role, data: &Path, clock: &Clock) -> Result<Option<String>, String> {
+/// The process that runs, and the node that is ready, if there is to be one.
+async fn look(role: Role, data: &Path, clock: &Clock) -> Result<(u32, Option<String>), String> {
     let running = hatch::running(data).await.map_err(|error| told(&error))?;
-    let Some(node) = running.node else { return Ok(None) };
+    let Some(node) = running.node else { return Ok((running.pid, None)) };
     let client = match role {
         Role::Server => control::remote(&data.join("kubeconfig")).await.map_err(|error| told(&error))?,
         Role::Agent => join::client(data).map_err(|error| told(&error))?,
@@ -51,7 +55,7 @@ async fn look(role: Role, data: &Path, clock: &Clock) -> Result<Option<String>, 
     // What a node said before this process began was said by its predecessor.
     let since = status::begun_at(running.pid, clock.now()).unwrap_or(Timestamp::MIN);
     match is_of(&lease, since) && status::is_ready(&object) {
-        true => Ok(Some(node)),
+        true => Ok((running.pid, Some(node))),
         false => Err(format!("node {node} does not say that it is")),
     }
 }
@@ -78,7 +82,7 @@ mod tests {
     async fn who_has_no_node_waits_for_none() {
         let folder = tempfile::tempdir().unwrap();
         let _serving = tokio::spawn(hatch(folder.path(), None).serve());
-        assert_eq!(until_ready(Role::Agent, folder.path(), &Clock::system()).await, None);
+        assert_eq!(until_ready(Role::Agent, folder.path(), &[], &Clock::system()).await, "");
     }
 
     #[test]
@@ -103,7 +107,7 @@ mod tests {
             }
         };
         let told = tokio::select! {
-            told = until_ready(Role::Agent, folder.path(), &clock) => told.unwrap(),
+            told = until_ready(Role::Agent, folder.path(), &[], &clock) => told,
             () = time => unreachable!(),
         };
         assert!(told.starts_with("the node is not Ready after 60 s: "), "{told}");

@@ -1,6 +1,6 @@
 //! What a machine's facts mean for Kedge. Pure.
 
-use super::{Cgroups, Host, Port, Program};
+use super::{Cgroups, Host, Parser, Port, Program};
 use crate::doctor::finding::{Finding, doubt, fine, wrong};
 use crate::status::bytes;
 use crate::status::disk::Room;
@@ -25,12 +25,8 @@ pub(crate) fn judge(host: &Host) -> Vec<Finding> {
     if has_node {
         all.push(of_cgroups(&host.cgroups));
     }
-    if has_node && host.lacks_parser {
-        all.push(doubt(
-            "the kernel enforces AppArmor, but /sbin/apparmor_parser is missing",
-            "containerd runs containers without its profile then, and refuses those that ask for one; before 1.6.18 it runs none",
-            "apt-get install apparmor, then start this machine again",
-        ));
+    if has_node {
+        all.extend(of_parser(&host.parser));
     }
     all.extend(host.programs.iter().map(of_program));
     all.extend(host.ports.iter().map(of_port));
@@ -119,6 +115,22 @@ fn of_cgroups(cgroups: &Cgroups) -> Finding {
             }
         },
     )
+}
+
+fn of_parser(parser: &Parser) -> Option<Finding> {
+    match parser {
+        Parser::Fine => None,
+        Parser::Missing => Some(doubt(
+            "the kernel enforces AppArmor, but /sbin/apparmor_parser is missing",
+            "containerd runs containers without its profile then, and refuses those that ask for one; before 1.6.18 it runs none",
+            "apt-get install apparmor, then start this machine again",
+        )),
+        Parser::Fails(why) => Some(wrong(
+            format!("the kernel enforces AppArmor, but /sbin/apparmor_parser fails ({why})"),
+            "containerd loads its profile with it, and runs no container without",
+            "apt-get install --reinstall apparmor, or remove it: then containers run without a profile",
+        )),
+    }
 }
 
 fn of_program(program: &Program) -> Finding {

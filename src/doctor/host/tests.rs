@@ -12,7 +12,7 @@ fn healthy() -> Host {
         kernel: "6.1.0-31-amd64".to_owned(),
         features: vec![("nf_tables", Some(true)), ("vxlan", Some(true))],
         cgroups: cgroups(2, &["cpu", "memory", "pids"]),
-        lacks_parser: false,
+        parser: Parser::Fine,
         programs: vec![
             program("containerd", "containerd github.com/containerd/containerd 1.6.20~ds1 1"),
             program("runc", "runc version 1.1.5"),
@@ -94,10 +94,17 @@ fn each_trouble_is_found_with_what_to_do() {
         ),
         (
             "no parser",
-            Host { lacks_parser: true, ..healthy() },
+            Host { parser: Parser::Missing, ..healthy() },
             Level::Doubt,
             "apparmor_parser is missing",
             "apt-get install apparmor",
+        ),
+        (
+            "a broken parser",
+            Host { parser: Parser::Fails("exit status: 1: no such library".to_owned()), ..healthy() },
+            Level::Wrong,
+            "apparmor_parser fails (exit status: 1: no such library)",
+            "apt-get install --reinstall apparmor",
         ),
         ("old containerd", Host { programs: vec![old], ..healthy() }, Level::Wrong, "1.4.13", "1.6"),
         (
@@ -200,4 +207,26 @@ fn this_machine_can_be_looked_at() {
     assert!(host.kernel.contains('.') && host.memory.is_some() && host.room.is_some());
     assert!(host.ports[0].trouble.is_some());
     assert_eq!(host.programs.len(), 2);
+}
+
+#[test]
+fn a_parser_is_tried() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("parser");
+    assert_eq!(parser(&file), Parser::Missing);
+    for (script, found) in [
+        ("grep -q kedge-doctor", Parser::Fine),
+        ("exit 3", Parser::Fails("exit status: 3".to_owned())),
+        (
+            "echo beware >&2; echo no such library >&2; exit 1",
+            Parser::Fails("exit status: 1: no such library".to_owned()),
+        ),
+        ("exec sleep 60", Parser::Fails("it does not end within 5s".to_owned())),
+    ] {
+        fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(parser(&file), found, "{script}");
+    }
 }

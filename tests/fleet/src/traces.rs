@@ -67,7 +67,7 @@ fn settings(host: &str) -> Vec<String> {
     String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
 }
 
-/// Where the cgroups of a node's pods are, under every controller.
+/// Where the cgroups of a node's pods and of its runtime are, under every controller.
 pub fn cgroups(data: &Path) -> Vec<PathBuf> {
     let top = std::fs::read_to_string(data.join("cgroup")).unwrap_or_default();
     let top = top.trim().trim_start_matches('/').to_owned();
@@ -76,5 +76,7 @@ pub fn cgroups(data: &Path) -> Vec<PathBuf> {
     }
     let root = Path::new("/sys/fs/cgroup");
     let below = std::fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path());
-    below.chain([root.to_owned()]).map(|folder| folder.join(&top)).filter(|folder| folder.exists()).collect()
+    let tops = [top.clone(), format!("{top}.containerd")];
+    let found = below.chain([root.to_owned()]).flat_map(|folder| tops.clone().map(|top| folder.join(top)));
+    found.filter(|folder| folder.exists()).collect()
 }

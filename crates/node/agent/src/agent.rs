@@ -13,7 +13,7 @@ use kedge_door::Listening;
 use kedge_engine::{Carrier, Recorder, World};
 use kedge_images::{ImportError, Registries, RegistriesError, Store, pause};
 use kedge_mounts::{MountError, Mounts};
-use kedge_runtime::containerd::{Containerd, ContainerdError};
+use kedge_runtime::containerd::{Config, Containerd, ContainerdError};
 use kedge_runtime::wire::CgroupDriver;
 use kedge_runtime::{Runtime, RuntimeError};
 use kedge_usage::UsageError;
@@ -176,16 +176,23 @@ impl Agent {
         let folders = Folders::below(&settings.data);
         let mounts = Mounts::open(folders.pods())?;
         settings.networking.install().map_err(AgentError::Programs)?;
-        let (containerd, socket) = match &settings.runtime {
-            Some(socket) => (None, socket.clone()),
+        let open =
+            |driver| Cgroups::open(&settings.node_name, &settings.data, driver, settings.most_processes);
+        let (containerd, socket, cgroups) = match &settings.runtime {
+            Some(socket) => {
+                let driver = theirs(&Runtime::at(socket), settings.cgroup_driver).await?;
+                (None, socket.clone(), open(driver)?)
+            }
             None => {
+                // Ours makes them itself.
+                let cgroups = open(Driver::Cgroupfs)?;
                 let config = clean::containerd(&settings.data, &settings.networking);
-                let containerd = Containerd::start(config).await?;
+                let containerd = Containerd::start(Config { cgroups: cgroups.runtime(), ..config }).await?;
                 clean::note(&settings.data, &settings.networking).map_err(AgentError::Programs)?;
                 let image = pause().map_err(AgentError::Pause)?;
                 Store::at(&containerd.socket()).import(&image, None, clock.now(), |_| {}).await?;
                 let socket = containerd.socket();
-                (Some(containerd), socket)
+                (Some(containerd), socket, cgroups)
             }
         };
         let runtime = Runtime::at(&socket);
@@ -205,12 +212,6 @@ impl Agent {
         }
         let statics = settings.static_pods.clone().map(|folder| Statics::open(folder, name, clock.clone()));
         let memory = facts.capacity.get("memory").map_or(0, kedge_kinds::Quantity::value);
-        let driver = match containerd {
-            // Ours makes them itself.
-            Some(_) => Driver::Cgroupfs,
-            None => theirs(&runtime, settings.cgroup_driver).await?,
-        };
-        let cgroups = Cgroups::open(name, data, driver, settings.most_processes)?;
         let steady = clock.steady();
         let tools = Tools {
             voice: Voice::new(

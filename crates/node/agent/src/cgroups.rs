@@ -2,7 +2,7 @@
 //! all that it needs, one for each pod; the runtime puts containers below it. Decides paths and drives the kernel's files.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -190,6 +190,20 @@ impl Cgroups {
         self.groups.processes(path)
     }
 
+    /// Makes the cgroup of a containerd of our own and its shims, and answers where it is in each tree. They outlive us, and systemd
+    /// complains at each start of a service about what its predecessor left in the service's cgroup.
+    pub(crate) fn runtime(&self) -> Vec<PathBuf> {
+        let made = self.groups.make_everywhere(&runtime_beside(&self.pods()));
+        let made = made.into_iter().filter_map(|made| {
+            made.inspect_err(|error| {
+                let error = error as &dyn std::error::Error;
+                tracing::debug!(error, "containerd stays in the cgroup that we are in");
+            })
+            .ok()
+        });
+        made.collect()
+    }
+
     /// What all pods of this node use together.
     pub(crate) fn pods(&self) -> String {
         self.path(&[])
@@ -222,7 +236,14 @@ pub(crate) struct TooLittle {
 pub(crate) fn clear(data: &Path) -> Result<(), UsageError> {
     let record = data.join(RECORD);
     let Ok(path) = std::fs::read_to_string(&record) else { return Ok(()) };
-    Groups::new(Layout::here()?).remove(&path)
+    let groups = Groups::new(Layout::here()?);
+    groups.remove(&path)?;
+    groups.remove(&runtime_beside(&path))
+}
+
+/// The runtime's own cgroup, beside the one of the pods.
+fn runtime_beside(pods: &str) -> String {
+    format!("{pods}.containerd")
 }
 
 /// Everything that a pod's sandbox needs of the kernel before there is one.

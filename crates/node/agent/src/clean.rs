@@ -10,13 +10,13 @@ use std::time::Duration;
 use futures::future::join_all;
 use kedge_clock::Clock;
 use kedge_images::{PAUSE_IMAGE, Store};
+use kedge_mounts::MountError;
 use kedge_network::{NetworkError, remove};
 use kedge_runtime::Runtime;
 use kedge_runtime::RuntimeError;
 use kedge_runtime::containerd::{Config, Containerd, ContainerdError, may_lower_oom_scores};
 use kedge_runtime::wire::{ContainerFilter, PodSandbox, PodSandboxFilter};
 use kedge_usage::UsageError;
-use rustix::mount::{UnmountFlags, unmount};
 use serde::{Deserialize, Serialize};
 
 use crate::belonging;
@@ -36,10 +36,8 @@ pub enum CleanError {
     Network(#[from] NetworkError),
     #[error("cannot remove the cgroups of pods")]
     Cgroups(#[from] UsageError),
-    #[error("cannot unmount {}", path.display())]
-    Mount { path: PathBuf, source: rustix::io::Errno },
-    #[error("cannot look for what is mounted")]
-    Mounts(#[source] io::Error),
+    #[error("cannot take away what is mounted")]
+    Mounts(#[from] MountError),
 }
 
 /// Where our own containerd keeps everything.
@@ -56,6 +54,7 @@ pub(crate) fn containerd(data: &Path, networking: &Networking) -> Config {
         cni_programs: networking.programs.clone(),
         cni_config: networking.config.clone(),
         restrict_oom_scores: !may_lower_oom_scores(),
+        cgroups: Vec::new(),
     }
 }
 
@@ -123,7 +122,8 @@ pub async fn clean(data: &Path, networking: &Networking) -> Result<(), CleanErro
     }
     belonging::forget(data);
     cgroups::clear(data)?;
-    unmount_below(data)
+    let data = fs::canonicalize(data).unwrap_or_else(|_| data.to_owned());
+    Ok(kedge_mounts::clear_below(&data)?)
 }
 
 /// What pods grant their containers to end, by the pods' uids.
@@ -187,44 +187,5 @@ async fn give_back(store: &Store) {
         if let Err(error) = store.give_back(&key).await {
             tracing::warn!(%error, key, "cannot give back an image that was mounted");
         }
-    }
-}
-
-/// The latest first, as they may stand on each other.
-fn unmount_below(data: &Path) -> Result<(), CleanError> {
-    let table = fs::read_to_string("/proc/self/mountinfo").map_err(CleanError::Mounts)?;
-    let data = fs::canonicalize(data).unwrap_or_else(|_| data.to_owned());
-    for path in mounted_below(&table, &data).into_iter().rev() {
-        unmount(&path, UnmountFlags::DETACH).map_err(|source| CleanError::Mount { path, source })?;
-    }
-    Ok(())
-}
-
-fn mounted_below(table: &str, folder: &Path) -> Vec<PathBuf> {
-    let points = table.lines().filter_map(|line| line.split(' ').nth(4)).map(unescaped);
-    points.map(PathBuf::from).filter(|point| point.starts_with(folder) && point != folder).collect()
-}
-
-/// The kernel writes what would end a word as three octal digits.
-fn unescaped(text: &str) -> String {
-    let known = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
-    known.iter().fold(text.to_owned(), |text, (written, meant)| text.replace(written, meant))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_mounted_below_a_folder() {
-        let table = "\
-22 1 8:1 / / rw - ext4 /dev/root rw
-30 22 0:5 / /data rw - tmpfs x rw
-31 22 0:5 / /data/a\\040b rw - tmpfs x rw
-32 31 0:5 / /data/a\\040b/c rw shared:1 - tmpfs x rw
-33 22 0:5 / /database rw - tmpfs x rw
-";
-        let found = mounted_below(table, Path::new("/data"));
-        assert_eq!(found, [Path::new("/data/a b"), Path::new("/data/a b/c")]);
     }
 }

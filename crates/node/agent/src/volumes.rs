@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{HostPathVolumeSource, Pod, Volume as Listed};
-use kedge_mounts::{Group, HostKind, Nfs, Volume};
+use kedge_mounts::{Group, HostKind, Nfs, Volume, is_there};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 
@@ -171,7 +171,7 @@ impl PodVolumes {
         let tools = &self.tools;
         // What a claim led to does not change in a pod's life, and the API may be away.
         let claim = claims::named(pod, listed);
-        let known = before.get(&listed.name).filter(|place| place.path.exists());
+        let known = before.get(&listed.name).filter(|place| is_there(&place.path));
         if let Some(place) = known.filter(|_| claim.is_some()) {
             return Ok(place.clone());
         }

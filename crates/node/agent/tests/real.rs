@@ -16,6 +16,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kedge_agent::{Networking, clean};
 use kedge_runtime::Runtime;
 use kedge_testkit::admin;
+use kedge_usage::{Groups, Layout};
 use kube::api::{DeleteParams, PostParams};
 use rustix::process::{Pid, Signal, kill_process};
 use scene::{PATIENCE, Scene, container_id, mounted_below, phase, processes_of, restarts, shell};
@@ -61,6 +62,13 @@ async fn a_pod_outlives_its_agent() {
         conditions.iter().flatten().any(|one| one.type_ == "Ready" && one.status == "True")
     };
     let before = scene.until("it is ready", "long", ready).await;
+    let runtime_group = format!("{}.containerd", scene.cgroup());
+    let keepers = processes_of(scene.folder.path());
+    assert!(keepers.len() > 1, "containerd and a shim: {keepers:?}");
+    for pid in keepers {
+        let groups = mounted_cgroups(pid);
+        assert!(groups.iter().all(|path| path.ends_with(&runtime_group)), "{runtime_group}: {groups:?}");
+    }
     scene.kill_agent().await;
     // What is asked for meanwhile is done by the next agent, and what ran runs on.
     scene.make("meanwhile", json!({"restartPolicy": "Never", "containers": [shell("c", "exit 0")]})).await;
@@ -83,6 +91,26 @@ async fn a_pod_outlives_its_agent() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     scene.end().await;
+    let groups = Groups::new(Layout::here().unwrap());
+    assert!(!groups.exists(&runtime_group), "the runtime's cgroup is left");
+}
+
+/// The cgroups of a process, in the trees that can be seen here.
+fn mounted_cgroups(pid: i32) -> Vec<String> {
+    let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let is_mounted = |tree: &str| match tree {
+        "" => table.contains(" - cgroup2 "),
+        tree => table.lines().filter_map(|line| line.split_once(" - cgroup ")).any(|(_, options)| {
+            options.rsplit(' ').next().is_some_and(|options| options.split(',').any(|one| one == tree))
+        }),
+    };
+    let groups = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
+    let groups = groups.lines().filter_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (trees, path) = (parts.next()?, parts.next()?);
+        trees.split(',').any(is_mounted).then(|| path.to_owned())
+    });
+    groups.collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -34,6 +34,7 @@ fn config(folder: &Path) -> Config {
         cni_programs: folder.join("cni/bin"),
         cni_config: folder.join("cni/net.d"),
         restrict_oom_scores: !may_lower_oom_scores(),
+        cgroups: Vec::new(),
     }
 }
 

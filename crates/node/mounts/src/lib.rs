@@ -13,4 +13,5 @@ mod tree;
 mod volume;
 
 pub use mounts::{MountError, Mounts};
+pub use table::{clear_below, is_there};
 pub use volume::{Content, Files, Group, HostKind, Medium, Nfs, Sub, Volume};

@@ -14,6 +14,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::mounts::MountError;
+use crate::table;
 use crate::volume::Nfs;
 
 /// How often is looked whether it is done, and for how long: a server that doesn't answer is not waited for for ever.
@@ -27,7 +28,7 @@ const WORDS: u64 = 4096;
 const PLACES: [&str; 4] = ["/sbin", "/usr/sbin", "/bin", "/usr/bin"];
 const HELPER: &str = "mount.nfs";
 /// Before what `mount` says: that has several lines, and lists of events show the first alone.
-const NO_HELPER: &str = "there is no mount.nfs on this machine (Debian's package nfs-common): ";
+const NO_HELPER: &str = "the kernel cannot mount it by itself, and there is no mount.nfs on this machine (Debian's package nfs-common): ";
 const PORT: u16 = 2049;
 
 /// `given_up` turns true when nobody wants the folder any more.
@@ -40,33 +41,87 @@ pub(crate) fn mount(nfs: &Nfs, target: &Path, given_up: &AtomicBool) -> Result<(
     };
     let mut command = Command::new("mount");
     command.args(&arguments);
-    run(command, given_up, LIMIT).map_err(|output| {
-        let hint = if has_helper { "" } else { NO_HELPER };
-        MountError::Command { arguments: arguments.join(" "), output: format!("{hint}{output}") }
+    run(command, given_up, LIMIT).map_err(|failure| {
+        let output = failure.told(has_helper);
+        MountError::Command { arguments: arguments.join(" "), output }
     })
 }
 
+/// Takes a mount away, and waits for a while until the server has all that was written there. Whoever takes the last one away is held by
+/// the kernel until then, beyond any signal: with a server that is gone that must be nobody of ours. The mount is gone at once.
+pub(crate) fn unmount(target: &Path) -> Result<(), MountError> {
+    let mut command = Command::new("umount");
+    // It must not ask the server, neither itself nor by a helper.
+    command.args(["--lazy", "--internal-only", "--no-canonicalize"]).arg(target);
+    match leave(command, LIMIT) {
+        Ok(true) => Ok(()),
+        // Where it is no more, what is left to do is the kernel's.
+        Ok(false) if !table::is_listed(target)? => Ok(()),
+        Ok(false) => Err(MountError::io("unmount", target)(io::ErrorKind::TimedOut.into())),
+        Err(_) => table::detach(target),
+    }
+}
+
+/// Why something is not mounted.
+#[derive(Debug, PartialEq, Eq)]
+enum Failure {
+    /// The machine or the server says so.
+    Refused(String),
+    /// Nobody says anything, or nobody listens any more.
+    Silent(String),
+}
+
+impl Failure {
+    /// A helper would have had no answer either.
+    fn told(self, has_helper: bool) -> String {
+        match self {
+            Self::Refused(output) if !has_helper => format!("{NO_HELPER}{output}"),
+            Self::Refused(output) | Self::Silent(output) => output,
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Refused(error.to_string())
+    }
+}
+
 /// Runs it to its end, or says why there was none.
-fn run(mut command: Command, given_up: &AtomicBool, limit: Duration) -> Result<(), String> {
+fn run(mut command: Command, given_up: &AtomicBool, limit: Duration) -> Result<(), Failure> {
     // Not a pipe: a helper may leave a process behind that holds its end for ever, as it does with locks of NFS.
-    let mut errors = words().map_err(|error| error.to_string())?;
-    let kept = errors.try_clone().map_err(|error| error.to_string())?;
+    let mut errors = words()?;
+    let kept = errors.try_clone()?;
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(kept);
     // A group of its own: who is ended takes his helpers along.
-    let mut child = command.process_group(0).spawn().map_err(|error| error.to_string())?;
+    let mut child = command.process_group(0).spawn()?;
     let not_wanted = || given_up.load(Ordering::Relaxed);
-    let ended = match wait(&mut child, limit, not_wanted) {
-        Ok(Some(ended)) => ended,
-        Ok(None) => {
-            end(child);
-            return Err(match not_wanted() {
-                true => "nobody wants it any more".to_owned(),
-                false => format!("the server does not answer within {limit:?}{}", said(&mut errors)),
-            });
-        }
-        Err(error) => return Err(error.to_string()),
+    let Some(ended) = wait(&mut child, limit, not_wanted)? else {
+        end(child);
+        return Err(Failure::Silent(match not_wanted() {
+            true => "nobody wants it any more".to_owned(),
+            false => format!("the server does not answer within {limit:?}{}", said(&mut errors)),
+        }));
     };
-    if ended.success() { Ok(()) } else { Err(format!("{ended}{}", said(&mut errors))) }
+    match ended.success() {
+        true => Ok(()),
+        false => Err(Failure::Refused(format!("{ended}{}", said(&mut errors)))),
+    }
+}
+
+/// Runs it, and leaves it alone if it takes too long: whoever is ended while he gives something back may lose it. Answers whether it is
+/// done; what fails is an error.
+fn leave(mut command: Command, limit: Duration) -> io::Result<bool> {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.process_group(0).spawn()?;
+    match wait(&mut child, limit, || false)? {
+        Some(ended) if ended.success() => Ok(true),
+        Some(ended) => Err(io::Error::other(ended.to_string())),
+        None => {
+            bury(child);
+            Ok(false)
+        }
+    }
 }
 
 /// A place for what it says.
@@ -92,10 +147,14 @@ fn end(mut child: Child) {
         let _killed = kill_process_group(group, Signal::KILL);
     }
     if matches!(wait(&mut child, BURIAL, || false), Ok(None)) {
-        // The kernel holds it until the server answers; whoever buries it then holds up nobody.
-        let burial = std::thread::Builder::new().name("mount".to_owned());
-        let _buried = burial.spawn(move || child.wait());
+        bury(child);
     }
+}
+
+/// The kernel holds it until the server answers; whoever buries it then holds up nobody.
+fn bury(mut child: Child) {
+    let burial = std::thread::Builder::new().name("mount".to_owned());
+    let _buried = burial.spawn(move || child.wait());
 }
 
 /// None if it takes too long, or if nobody wants it any more.
@@ -219,13 +278,13 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", "echo no such server >&2; exit 32"]);
         let told = run(command, &AtomicBool::new(false), LIMIT).unwrap_err();
-        assert_eq!(told, "exit status: 32: no such server");
+        assert_eq!(told, Failure::Refused("exit status: 32: no such server".to_owned()));
         // What it leaves behind has its words, too, and is not waited for.
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 30 & echo busy >&2; kill -9 $$"]);
         let begun = Instant::now();
         let told = run(command, &AtomicBool::new(false), LIMIT).unwrap_err();
-        assert_eq!(told, "signal: 9 (SIGKILL): busy");
+        assert_eq!(told, Failure::Refused("signal: 9 (SIGKILL): busy".to_owned()));
         assert!(begun.elapsed() < Duration::from_secs(30));
     }
 
@@ -235,8 +294,32 @@ mod tests {
         command.args(["-c", "echo trying >&2; sleep 600"]);
         let begun = Instant::now();
         let told = run(command, &AtomicBool::new(false), Duration::from_secs(2)).unwrap_err();
-        assert_eq!(told, "the server does not answer within 2s: trying");
+        assert_eq!(told, Failure::Silent("the server does not answer within 2s: trying".to_owned()));
         assert!(begun.elapsed() < Duration::from_secs(30));
+    }
+
+    #[test]
+    fn a_missing_helper_is_named_where_it_would_have_helped() {
+        let refused = || Failure::Refused("exit status: 32: protocol not supported".to_owned());
+        assert_eq!(refused().told(true), "exit status: 32: protocol not supported");
+        assert_eq!(refused().told(false), format!("{NO_HELPER}exit status: 32: protocol not supported"));
+        assert_eq!(Failure::Silent("no answer".to_owned()).told(false), "no answer");
+    }
+
+    #[test]
+    fn what_is_held_while_it_gives_back_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("given back");
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 1; touch \"$0\""]).arg(&file);
+        let begun = Instant::now();
+        assert!(!leave(command, Duration::from_millis(100)).unwrap());
+        while !file.exists() {
+            assert!(begun.elapsed() < Duration::from_secs(20), "it was ended");
+            std::thread::sleep(LOOK);
+        }
+        assert!(leave(Command::new("true"), LIMIT).unwrap());
+        assert!(leave(Command::new("false"), LIMIT).is_err());
     }
 
     #[test]

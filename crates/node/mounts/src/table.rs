@@ -1,19 +1,29 @@
 //! What is mounted where, as the kernel tells it.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
 use rustix::mount::{MountFlags, UnmountFlags, unmount};
 
 use crate::mounts::MountError;
+use crate::nfs;
 
+#[derive(Debug)]
 pub(crate) struct Point {
     pub(crate) path: PathBuf,
     options: String,
+    /// Whether another machine has what is there.
+    is_far: bool,
 }
 
 impl Point {
+    /// Takes it away, whoever uses it.
+    fn detach(&self) -> Result<(), MountError> {
+        if self.is_far { nfs::unmount(&self.path) } else { detach(&self.path) }
+    }
+
     /// How it is mounted: what a change of one flag has to repeat, or it is lost.
     pub(crate) fn flags(&self) -> MountFlags {
         self.options.split(',').fold(MountFlags::empty(), |flags, option| match option {
@@ -37,8 +47,18 @@ pub(crate) fn is_mounted(path: &Path) -> Result<bool, MountError> {
             Ok(told.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
         }
         Err(rustix::io::Errno::NOENT) => Ok(false),
-        _ => Ok(points()?.iter().any(|point| point.path == path)),
+        _ => is_listed(path),
     }
+}
+
+/// Whether there is something at a path. Never asks a folder of another machine that does not answer.
+pub fn is_there(path: &Path) -> bool {
+    statx(CWD, path, AtFlags::STATX_DONT_SYNC, StatxFlags::empty()).is_ok()
+}
+
+/// Whether something is mounted exactly there, as the kernel's table has it.
+pub(crate) fn is_listed(path: &Path) -> Result<bool, MountError> {
+    Ok(points()?.iter().any(|point| point.path == path))
 }
 
 /// At a folder and below it, the deepest first.
@@ -51,15 +71,29 @@ pub(crate) fn below(folder: &Path) -> Result<Vec<Point>, MountError> {
 
 /// Takes away everything that is mounted at a folder and below it. Whoever still uses it keeps it until he ends.
 pub(crate) fn clear(folder: &Path) -> Result<(), MountError> {
+    clear_those(folder, |_| true)
+}
+
+/// The same, except that what is mounted at the folder itself stays.
+pub fn clear_below(folder: &Path) -> Result<(), MountError> {
+    clear_those(folder, |path| path != folder)
+}
+
+fn clear_those(folder: &Path, is_meant: impl Fn(&Path) -> bool) -> Result<(), MountError> {
+    let mut before = usize::MAX;
     // What is mounted on top of another mount hides it until it is gone.
     loop {
-        let points = below(folder)?;
-        if points.is_empty() {
-            return Ok(());
+        let mut points = below(folder)?;
+        points.retain(|point| is_meant(&point.path));
+        match points.first() {
+            None => return Ok(()),
+            // Something else lies over it, further up.
+            Some(point) if points.len() >= before => {
+                return Err(MountError::io("unmount", &point.path)(io::ErrorKind::ResourceBusy.into()));
+            }
+            Some(_) => before = points.len(),
         }
-        for point in points {
-            detach(&point.path)?;
-        }
+        points.iter().try_for_each(Point::detach)?;
     }
 }
 
@@ -75,11 +109,14 @@ pub(crate) fn detach(path: &Path) -> Result<(), MountError> {
 fn points() -> Result<Vec<Point>, MountError> {
     let table = Path::new("/proc/self/mountinfo");
     let text = fs::read_to_string(table).map_err(MountError::io("read", table))?;
-    let point = |line: &str| {
-        let mut words = line.split(' ').skip(4);
-        Some(Point { path: unescaped(words.next()?), options: words.next()?.to_owned() })
-    };
     Ok(text.lines().filter_map(point).collect())
+}
+
+fn point(line: &str) -> Option<Point> {
+    let (place, kind) = line.split_once(" - ")?;
+    let mut words = place.split(' ').skip(4);
+    let (path, options) = (unescaped(words.next()?), words.next()?.to_owned());
+    Some(Point { path, options, is_far: kind.starts_with("nfs") })
 }
 
 /// The kernel writes blanks and the like as `\040`.
@@ -115,8 +152,21 @@ mod tests {
     }
 
     #[test]
+    fn folders_of_other_machines_are_known() {
+        for (line, is_far) in [
+            ("31 22 0:5 / /a rw,relatime shared:1 - nfs4 192.0.2.1:/x rw,vers=4.2", true),
+            ("31 22 0:5 / /a rw - nfs 192.0.2.1:/x rw,vers=3", true),
+            ("31 22 0:5 / /a rw shared:1 master:2 - tmpfs nfs rw", false),
+        ] {
+            let point = point(line).unwrap();
+            assert_eq!((&*point.path, point.is_far), (Path::new("/a"), is_far), "{line}");
+        }
+    }
+
+    #[test]
     fn flags_are_read_as_they_are() {
-        let point = |options: &str| Point { path: PathBuf::new(), options: options.to_owned() };
+        let point =
+            |options: &str| Point { path: PathBuf::new(), options: options.to_owned(), is_far: false };
         for (options, flags) in [
             ("rw", MountFlags::empty()),
             ("ro,nosuid", MountFlags::RDONLY | MountFlags::NOSUID),

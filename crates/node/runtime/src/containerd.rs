@@ -184,6 +184,7 @@ fn launch(config: &Config) -> Result<Process, ContainerdError> {
         &config.program,
         &["--config".as_ref(), config.file().as_os_str()],
         file,
+        &config.cgroups,
         &config.pid_file(),
     )
 }

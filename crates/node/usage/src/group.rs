@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Once;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -14,6 +15,12 @@ use crate::sample::{self, Sample};
 
 /// Those that limit something for us. The rest is the runtime's to make.
 const CONTROLLERS: [&str; 5] = ["cpu", "memory", "pids", "hugetlb", "cpuset"];
+/// Without these, limits of pods are not kept.
+const NEEDED: [&str; 3] = ["cpu", "memory", "pids"];
+/// A set of processors that lacks one of these holds no process, in version 1.
+const CPUSET: [&str; 2] = ["cpuset.cpus", "cpuset.mems"];
+/// What cannot be had is told once, not with each pod.
+static TOLD: Once = Once::new();
 
 #[derive(Clone, Debug)]
 pub struct Groups {
@@ -45,7 +52,9 @@ impl Groups {
                 if let Some(home) = self.layout.home("") {
                     let mut folder = home.to_owned();
                     for part in below.components() {
-                        delegate(&folder);
+                        if let Err(lacking) = delegate(&folder) {
+                            TOLD.call_once(|| tracing::warn!("{lacking}"));
+                        }
                         folder.push(part);
                         make_one(&folder)?;
                     }
@@ -53,6 +62,25 @@ impl Groups {
             }
         }
         self.limit(path, limits)
+    }
+
+    /// Makes a cgroup that limits nothing in every tree, whatever the tree is for, and answers where it is in each. What a tree refuses
+    /// says so, and costs none of the others.
+    pub fn make_everywhere(&self, path: &str) -> Vec<Result<PathBuf, UsageError>> {
+        let below = match relative(path) {
+            Ok(below) => below,
+            Err(error) => return vec![Err(error)],
+        };
+        let cpuset = self.layout.home("cpuset").filter(|_| self.version() == Version::V1);
+        let made = self.layout.homes().into_iter().map(|home| {
+            let folder = home.join(&below);
+            fs::create_dir_all(&folder).map_err(UsageError::io("make", &folder))?;
+            if cpuset == Some(home) {
+                share_processors(home, &folder)?;
+            }
+            Ok(folder)
+        });
+        made.collect()
     }
 
     /// Changes what a cgroup may use.
@@ -178,16 +206,57 @@ fn make_one(folder: &Path) -> Result<(), UsageError> {
     }
 }
 
-/// Lets the folders below have the controllers that this one has. One by one: what cannot be had must not cost the rest.
-fn delegate(folder: &Path) {
-    let has = fs::read_to_string(folder.join("cgroup.controllers")).unwrap_or_default();
-    let file = folder.join("cgroup.subtree_control");
-    let given = fs::read_to_string(&file).unwrap_or_default();
-    for controller in has.split_whitespace() {
-        if CONTROLLERS.contains(&controller) && !given.split_whitespace().any(|one| one == controller) {
-            let _given = fs::write(&file, format!("+{controller}"));
+/// Lets a set of processors have all that another has, unless it has some already.
+fn share_processors(from: &Path, to: &Path) -> Result<(), UsageError> {
+    for name in CPUSET {
+        let (source, target) = (from.join(name), to.join(name));
+        let held = fs::read_to_string(&target).map_err(UsageError::io("read", &target))?;
+        if held.trim().is_empty() {
+            let value = fs::read_to_string(&source).map_err(UsageError::io("read", &source))?;
+            let value = value.trim().to_owned();
+            let written = fs::write(&target, &value);
+            written.map_err(|source| UsageError::Write { value, path: target, source })?;
         }
     }
+    Ok(())
+}
+
+/// Controllers that the folders below one cannot have, and why.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "limits of pods for {} are not kept: the cgroup {} does not give them on ({cause}); have whoever set up this machine or \
+     container enable them there in cgroup.subtree_control, and keep processes out of that cgroup unless it is the top of all; \
+     `kedge doctor` says more",
+    controllers.join(", "), folder.display()
+)]
+struct Lacking {
+    folder: PathBuf,
+    controllers: Vec<&'static str>,
+    cause: String,
+}
+
+/// Lets the folders below have the controllers that this one has. One by one: what cannot be had must not cost the rest.
+fn delegate(folder: &Path) -> Result<(), Lacking> {
+    let has = fs::read_to_string(folder.join("cgroup.controllers")).unwrap_or_default();
+    let file = folder.join("cgroup.subtree_control");
+    let holds = |text: &str, name: &str| text.split_whitespace().any(|one| one == name);
+    let given = fs::read_to_string(&file).unwrap_or_default();
+    let wanted = CONTROLLERS.into_iter().filter(|name| holds(&has, name) && !holds(&given, name));
+    let mut cause = None;
+    for controller in wanted {
+        if let Err(error) = fs::write(&file, format!("+{controller}")) {
+            cause = Some(error.to_string());
+        }
+    }
+    let given = fs::read_to_string(&file).unwrap_or_default();
+    let is_due = |name: &&str| holds(&has, name) || NEEDED.contains(name);
+    let controllers: Vec<_> =
+        CONTROLLERS.into_iter().filter(is_due).filter(|name| !holds(&given, name)).collect();
+    if controllers.is_empty() {
+        return Ok(());
+    }
+    let cause = cause.unwrap_or_else(|| "it has none itself".to_owned());
+    Err(Lacking { folder: folder.to_owned(), controllers, cause })
 }
 
 fn folders(folder: &Path) -> Result<Vec<String>, UsageError> {

@@ -75,18 +75,43 @@ pub enum OpenError {
     Worker(#[source] io::Error),
 }
 
+/// Where is listened at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Open {
+    /// Where plain HTTP is served.
+    pub(crate) http: Option<SocketAddr>,
+    pub(crate) https: Option<SocketAddr>,
+}
+
 /// Open ports. Nobody is served before `serve` runs.
 pub struct Front {
     doors: Vec<Door>,
     routes: Arc<ArcSwap<Routes>>,
     settings: Settings,
-    /// Ports that could not be had.
+    open: watch::Sender<Open>,
+    /// Ports that could not be had; they are tried again while it serves.
     pub refused: Vec<OpenError>,
 }
 
 struct Door {
-    listener: TcpListener,
+    at: SocketAddr,
+    /// Not only the same port of the other family.
+    is_asked_for: bool,
+    /// None for as long as somebody else has the port.
+    listener: Option<TcpListener>,
     tls: Option<TlsAcceptor>,
+}
+
+impl Door {
+    /// Says that it is open.
+    fn tell(&self, open: &watch::Sender<Open>) {
+        if self.is_asked_for {
+            open.send_modify(|open| {
+                let place = if self.tls.is_some() { &mut open.https } else { &mut open.http };
+                *place = Some(self.at);
+            });
+        }
+    }
 }
 
 struct Guest {
@@ -100,36 +125,61 @@ impl Front {
     /// Opens the ports; needs a running tokio runtime.
     pub fn open(settings: Settings, routes: Arc<ArcSwap<Routes>>) -> Result<Self, OpenError> {
         let tls = acceptor(settings.certificate.clone(), routes.clone())?;
-        let mut front = Self { doors: Vec::new(), routes, settings, refused: Vec::new() };
+        let open = watch::Sender::default();
+        let mut front = Self { doors: Vec::new(), routes, settings, open, refused: Vec::new() };
         let (http, https) = (front.settings.http, front.settings.https);
         for (at, tls) in [(http, None), (https, Some(tls))] {
             let Some(at) = at else { continue };
-            match listen(at) {
-                Ok(listener) => {
-                    let other = other_family(at, &listener);
-                    front.doors.push(Door { listener, tls: tls.clone() });
-                    // A machine without the sixth version has one family only.
-                    let other = other.and_then(|at| listen(at).ok());
-                    front.doors.extend(other.map(|listener| Door { listener, tls }));
-                }
-                Err(source) => front.refused.push(OpenError::Listen { at, source }),
-            }
+            let (at, refused) = front.add(at, true, tls.clone());
+            // A machine without the sixth version has one family only.
+            let other = other_family(at).filter(|other| has_family(*other));
+            let other = other.and_then(|other| front.add(other, false, tls).1);
+            // Whoever has a port usually has it in both; once is enough to be told.
+            front.refused.extend(refused.or(other));
         }
         Ok(front)
     }
 
+    /// Opens one, and answers where it is and why it is shut, if it is.
+    fn add(
+        &mut self,
+        asked: SocketAddr,
+        is_asked_for: bool,
+        tls: Option<TlsAcceptor>,
+    ) -> (SocketAddr, Option<OpenError>) {
+        let opened = listen(asked).and_then(|listener| Ok((listener.local_addr()?, listener)));
+        let (at, listener, refused) = match opened {
+            Ok((at, listener)) => (at, Some(listener), None),
+            Err(source) => (asked, None, Some(OpenError::Listen { at: asked, source })),
+        };
+        let door = Door { at, is_asked_for, listener, tls };
+        if door.listener.is_some() {
+            door.tell(&self.open);
+        }
+        self.doors.push(door);
+        (at, refused)
+    }
+
+    /// Where is listened, now and from then on.
+    pub(crate) fn listening(&self) -> watch::Receiver<Open> {
+        self.open.subscribe()
+    }
+
     /// Where plain HTTP is served.
     pub fn http(&self) -> Option<SocketAddr> {
-        self.door(|door| door.tls.is_none())
+        self.open.borrow().http
     }
 
     pub fn https(&self) -> Option<SocketAddr> {
-        self.door(|door| door.tls.is_some())
+        self.open.borrow().https
     }
 
-    fn door(&self, is_meant: impl Fn(&Door) -> bool) -> Option<SocketAddr> {
-        let door = self.doors.iter().find(|door| is_meant(door))?;
-        door.listener.local_addr().ok()
+    /// Whoever is sent to the other port is sent to where it will be, if it isn't there yet.
+    fn ports(&self) -> Ports {
+        let port = |is_meant: fn(&Door) -> bool| {
+            self.doors.iter().find(|door| is_meant(door)).map(|door| door.at.port())
+        };
+        Ports { http: port(|door| door.tls.is_none()), https: port(|door| door.tls.is_some()) }
     }
 
     /// Serves until it is dropped.
@@ -139,8 +189,11 @@ impl Front {
         let workers: Arc<[Worker]> = workers.into();
         let room = Arc::new(Semaphore::new(self.settings.most_connections));
         let taken = self.settings.taken.unwrap_or_else(|| watch::Sender::default().subscribe());
-        let accepting =
-            self.doors.into_iter().map(|door| accept(door, workers.clone(), room.clone(), taken.clone()));
+        let open = &self.open;
+        let accepting = self
+            .doors
+            .into_iter()
+            .map(|door| accept(door, open, workers.clone(), room.clone(), taken.clone()));
         futures::future::join_all(accepting).await;
         Ok(())
     }
@@ -159,10 +212,14 @@ fn acceptor(
 }
 
 /// Where all of one family are listened to, all of the other are too, at the same port.
-fn other_family(asked: SocketAddr, listener: &TcpListener) -> Option<SocketAddr> {
-    let port = listener.local_addr().ok()?.port();
-    let is_all = asked.is_ipv4() && asked.ip().is_unspecified();
-    is_all.then_some(SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port))
+fn other_family(at: SocketAddr) -> Option<SocketAddr> {
+    let is_all = at.is_ipv4() && at.ip().is_unspecified();
+    is_all.then_some(SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), at.port()))
+}
+
+/// Whether this machine can listen to the family of an address.
+fn has_family(at: SocketAddr) -> bool {
+    listen(SocketAddr::new(at.ip(), 0)).is_ok()
 }
 
 fn listen(at: SocketAddr) -> io::Result<TcpListener> {
@@ -193,13 +250,22 @@ async fn again(at: SocketAddr, taken: &mut watch::Receiver<BTreeSet<u16>>) -> Tc
 }
 
 async fn accept(
-    door: Door,
+    mut door: Door,
+    open: &watch::Sender<Open>,
     workers: Arc<[Worker]>,
     room: Arc<Semaphore>,
     mut taken: watch::Receiver<BTreeSet<u16>>,
 ) {
-    let Door { mut listener, tls } = door;
-    let Ok(at) = listener.local_addr() else { return };
+    let mut listener = match door.listener.take() {
+        Some(listener) => listener,
+        None => {
+            let listener = again(door.at, &mut taken).await;
+            tracing::info!("the gateway is at {} now", door.at);
+            door.tell(open);
+            listener
+        }
+    };
+    let Door { at, tls, .. } = door;
     loop {
         if taken.borrow_and_update().contains(&at.port()) {
             drop(listener);
@@ -245,8 +311,7 @@ impl Worker {
         let guests = Arc::new(AtomicUsize::new(0));
         let settings = &front.settings;
         let pool = Arc::new(Pool::default());
-        let port = |at: Option<SocketAddr>| at.map(|at| at.port());
-        let ports = Ports { http: port(front.http()), https: port(front.https()) };
+        let ports = front.ports();
         let (routes, patience) = (front.routes.clone(), settings.patience);
         let desk = Desk { routes, ports, pool: pool.clone(), patience };
         let host = Arc::new(Host { desk, http: http(settings.head_time), patience: settings.patience });
@@ -378,6 +443,26 @@ mod tests {
         taken.send_replace(BTreeSet::new());
         drop(pods);
         until("the gateway listens again", reach).await;
+        serving.abort();
+    }
+
+    #[tokio::test]
+    async fn a_port_that_somebody_has_at_the_start_is_had_later() {
+        // In one family only: that we have the other is not what was asked for.
+        let theirs = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
+        let at = theirs.local_addr().unwrap();
+        let https = Some(([127, 0, 0, 1], 0).into());
+        let settings = Settings { http: Some(at), https, workers: 1, ..Settings::new(Arc::new(Nobody)) };
+        let front = Front::open(settings, Arc::default()).unwrap();
+        let told: Vec<String> = front.refused.iter().map(ToString::to_string).collect();
+        assert_eq!(told, [format!("cannot listen on {at}")]);
+        assert!(front.http().is_none() && front.https().is_some(), "the other port is there");
+        assert_eq!(front.ports().http, Some(at.port()));
+        let open = front.listening();
+        let serving = tokio::spawn(front.serve());
+        drop(theirs);
+        until("the gateway says that it listens", || open.borrow().http.filter(|told| *told == at)).await;
+        until("the gateway listens", || std::net::TcpStream::connect(at).ok()).await;
         serving.abort();
     }
 }

@@ -41,8 +41,7 @@ pub use upstream::{End, Heard, hear};
 /// The kinds that this crate brings.
 pub const MANIFESTS: &[&str] = &[include_str!("../manifests/dnsrecords.yaml")];
 
-/// Serves the cluster's Ingresses and DNSRecords at the ports that can be had, until the task is ended. `node` is what this machine
-/// is called in the cluster, and `own.http` and `own.https` are found out here.
+/// Serves the cluster's Ingresses and DNSRecords at the ports that can be had, until the task is ended.
 pub async fn run(settings: Settings, own: Own, world: World, client: Client, clock: Clock) {
     let routes = Arc::new(ArcSwap::from_pointee(Routes::default()));
     let front = match Front::open(settings, routes.clone()) {
@@ -55,18 +54,23 @@ pub async fn run(settings: Settings, own: Own, world: World, client: Client, clo
     for refused in &front.refused {
         let cause = std::error::Error::source(refused).map(ToString::to_string).unwrap_or_default();
         tracing::warn!(
-            "the gateway: {refused}: {cause}; choose another with --gateway-http or --gateway-https, or --no-gateway"
+            "the gateway: {refused}: {cause}; it goes on trying: end whoever has it (`ss -lntp` says who), or choose another with \
+             --gateway-http or --gateway-https, or --no-gateway"
         );
     }
-    let own = Own { http: front.http(), https: front.https(), ..own };
+    let open = front.listening();
     let shown =
-        |at: Option<std::net::SocketAddr>| at.map_or_else(|| "nowhere".to_owned(), |at| at.to_string());
-    tracing::info!("the gateway serves HTTP at {} and HTTPS at {}", shown(own.http), shown(own.https));
+        |at: Option<std::net::SocketAddr>| at.map_or_else(|| "nowhere yet".to_owned(), |at| at.to_string());
+    tracing::info!(
+        "the gateway serves HTTP at {} and HTTPS at {}",
+        shown(front.http()),
+        shown(front.https())
+    );
     let serving = async {
         if let Err(error) = front.serve().await {
             tracing::error!("the gateway does not serve: {error}");
         }
     };
     let keeping = keep(world.clone(), clock.clone(), routes);
-    tokio::join!(serving, keeping, own::keep(own, world.clone(), client, clock.clone()));
+    tokio::join!(serving, keeping, own::keep(own, open, world.clone(), client, clock.clone()));
 }

@@ -12,28 +12,33 @@ use kedge_facts::Node;
 use kube::ResourceExt;
 use kube::api::ListParams;
 use serde_json::{Value, json};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::class::{CLASS, CONTROLLER, DEFAULT, is_default};
+use crate::front::Open;
 
 pub(crate) const NAMESPACE: &str = "kube-system";
 pub(crate) const SERVICE: &str = "kedge-gateway";
 const RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_secs(30);
 
-/// Where the gateway of this server listens.
+/// The machine that the gateway of this server is on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Own {
     /// What this machine is called in the cluster.
     pub node: String,
-    pub http: Option<SocketAddr>,
-    pub https: Option<SocketAddr>,
     /// Where this machine is reached, for as long as no Node says so.
     pub addresses: Vec<IpAddr>,
 }
 
 /// Makes them and keeps them up to date. Never ends.
-pub(crate) async fn keep(own: Own, world: World, client: Client, clock: Clock) {
+pub(crate) async fn keep(
+    own: Own,
+    mut open: watch::Receiver<Open>,
+    world: World,
+    client: Client,
+    clock: Clock,
+) {
     world.watch::<Node>();
     let changed = Arc::new(Notify::new());
     let listener = {
@@ -50,15 +55,20 @@ pub(crate) async fn keep(own: Own, world: World, client: Client, clock: Clock) {
     until_done(&clock, "the Service of the gateway", || apply(&client, service())).await;
     let mut written = None;
     loop {
+        let at = *open.borrow_and_update();
         let node = world.get::<Node>(&Key::new("", own.node.clone())).ok().flatten();
-        let slices = own.slices(node.as_deref());
+        let slices = own.slices(at, node.as_deref());
         if written.as_ref() != Some(&slices) {
             for slice in &slices {
                 until_done(&clock, "where the gateway is reached", || apply(&client, slice.clone())).await;
             }
             written = Some(slices);
         }
-        changed.notified().await;
+        tokio::select! {
+            () = changed.notified() => {}
+            // A port that somebody else had.
+            Ok(()) = open.changed() => {}
+        }
     }
 }
 
@@ -108,13 +118,13 @@ fn service() -> Value {
 
 impl Own {
     /// This server's part of the Service's endpoints, one for each family. They go with the node.
-    fn slices(&self, node: Option<&Node>) -> Vec<Value> {
-        let addresses = self.reached(node);
+    fn slices(&self, open: Open, node: Option<&Node>) -> Vec<Value> {
+        let addresses = self.reached(open, node);
         let port = |name: &str, at: Option<SocketAddr>| {
             at.map(|at| json!({"name": name, "port": at.port(), "protocol": "TCP"}))
         };
         let ports: Vec<Value> =
-            [port("http", self.http), port("https", self.https)].into_iter().flatten().collect();
+            [port("http", open.http), port("https", open.https)].into_iter().flatten().collect();
         let owner = node
             .and_then(|node| node.metadata.uid.as_ref())
             .map(|uid| json!([{"apiVersion": "v1", "kind": "Node", "name": self.node, "uid": uid}]));
@@ -147,8 +157,8 @@ impl Own {
     }
 
     /// Only whoever listens on all addresses is reached at the node's.
-    fn reached(&self, node: Option<&Node>) -> Vec<IpAddr> {
-        let Some(at) = self.http.or(self.https).map(|at| at.ip()) else { return Vec::new() };
+    fn reached(&self, open: Open, node: Option<&Node>) -> Vec<IpAddr> {
+        let Some(at) = open.http.or(open.https).map(|at| at.ip()) else { return Vec::new() };
         let told: Vec<IpAddr> = match at.is_unspecified() {
             true => node.into_iter().flat_map(Node::internal).collect(),
             false => vec![at],
@@ -199,10 +209,9 @@ mod tests {
             ("one link's address", at("[fe80::1]:80"), None, Some(&node), ""),
             ("no port to be had", None, None, Some(&node), ""),
         ] {
-            let own =
-                Own { node: "n1".to_owned(), http, https, addresses: vec!["192.0.2.9".parse().unwrap()] };
+            let own = Own { node: "n1".to_owned(), addresses: vec!["192.0.2.9".parse().unwrap()] };
             let shown: Vec<String> = own
-                .slices(node)
+                .slices(Open { http, https }, node)
                 .iter()
                 .map(|slice| {
                     let ports =

@@ -51,6 +51,7 @@ impl Scene {
             cni_programs: folder.path().join("cni/bin"),
             cni_config: folder.path().join("cni/net.d"),
             restrict_oom_scores: true,
+            cgroups: Vec::new(),
         };
         let containerd = Containerd::start(config).await.unwrap();
         let runtime = Runtime::at(&containerd.socket());

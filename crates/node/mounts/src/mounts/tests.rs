@@ -303,3 +303,29 @@ fn layers_are_seen_as_one_and_only_read() {
     assert_eq!((scene.left(), scene.mounts.layered().unwrap()), (vec![], vec![]));
     assert!(lower.join("deep/low").exists());
 }
+
+/// As one of another machine is, whose server may be gone.
+#[test]
+fn what_is_mounted_is_taken_away_by_another_process_too() {
+    let scene = Scene::new();
+    let place = scene.folder.path().join("pods/a b");
+    fs::create_dir(&place).unwrap();
+    tmpfs(&place, "mode=777").unwrap();
+    let held = fs::File::create(place.join("file")).unwrap();
+    nfs::unmount(&place).unwrap();
+    assert!(!table::is_listed(&place).unwrap() && !place.join("file").exists());
+    // What is gone is gone.
+    nfs::unmount(&place).unwrap();
+    drop(held);
+}
+
+#[test]
+fn what_is_below_a_folder_goes_and_the_folder_stays() {
+    let scene = Scene::new();
+    let memory = Volume::Empty { medium: Medium::Memory { limit: None } };
+    scene.prepare("v", &memory).unwrap();
+    scene.prepare("w", &memory).unwrap();
+    table::clear_below(&scene.mounts.root).unwrap();
+    assert!(scene.left().is_empty());
+    assert!(table::is_listed(&scene.mounts.root).unwrap());
+}

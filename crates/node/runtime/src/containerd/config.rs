@@ -17,6 +17,8 @@ pub struct Config {
     pub cni_config: PathBuf,
     /// What we may not do must not be asked of us.
     pub restrict_oom_scores: bool,
+    /// The cgroups that it and its shims are in, one folder for each tree; where none is named they are in ours.
+    pub cgroups: Vec<PathBuf>,
 }
 
 impl Config {

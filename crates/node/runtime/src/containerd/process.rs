@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread;
@@ -32,11 +32,13 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a program in a group of its own, so that a signal to ours does not end it, and writes down who it is.
+    /// Starts a program in a group of its own, so that a signal to ours does not end it, puts it into these cgroups, and writes down who
+    /// it is.
     pub(crate) fn start(
         program: &str,
         arguments: &[&OsStr],
         log: fs::File,
+        cgroups: &[PathBuf],
         pid_file: &Path,
     ) -> Result<Self, ContainerdError> {
         let failed = |source| ContainerdError::Start { program: program.to_owned(), source };
@@ -45,6 +47,8 @@ impl Process {
         command.stdin(Stdio::null()).stdout(output).stderr(log);
         let child = with_huge_pages(|| command.spawn()).map_err(failed)?;
         let pid = child.id();
+        // It starts others when it is asked to, and nobody can ask it yet.
+        settle(pid, cgroups);
         write_down(pid, pid_file)?;
         let (handle, over) = follow(pid)?;
         Ok(Self { pid, handle, over, child: Some(child) })
@@ -109,6 +113,15 @@ fn command(program: &str, arguments: &[&OsStr]) -> Command {
     command
 }
 
+/// Puts a process into cgroups. Where that cannot be, it stays in ours: then it is counted with us, and that is all.
+fn settle(pid: u32, cgroups: &[PathBuf]) {
+    for folder in cgroups {
+        if let Err(error) = fs::write(folder.join("cgroup.procs"), pid.to_string()) {
+            tracing::debug!(%error, pid, "containerd cannot be put into {}", folder.display());
+        }
+    }
+}
+
 fn write_down(pid: u32, pid_file: &Path) -> Result<(), ContainerdError> {
     let line = format!("{pid} {}\n", started(pid).unwrap_or_default());
     fs::write(pid_file, line).map_err(|source| ContainerdError::Prepare { path: pid_file.to_owned(), source })
@@ -167,11 +180,24 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = fs::File::create(folder.path().join("log")).unwrap();
         let pid_file = folder.path().join("pid");
-        let process = Process::start("sleep", &[OsStr::new("60")], log, &pid_file).unwrap();
+        let process = Process::start("sleep", &[OsStr::new("60")], log, &[], &pid_file).unwrap();
         let status = fs::read_to_string(format!("/proc/{}/status", process.pid())).unwrap();
         process.end();
         assert!(status.contains("THP_enabled:\t1"), "{status}");
         assert!(transparent_huge_pages_are_disabled().unwrap(), "and we go on without");
+    }
+
+    #[test]
+    fn what_it_starts_is_in_its_cgroups_where_that_can_be() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = fs::File::create(folder.path().join("log")).unwrap();
+        let places = ["gone", "there"].map(|name| folder.path().join(name));
+        fs::create_dir(&places[1]).unwrap();
+        let sleep = [OsStr::new("60")];
+        let process = Process::start("sleep", &sleep, log, &places, &folder.path().join("pid")).unwrap();
+        process.end();
+        let held = fs::read_to_string(places[1].join("cgroup.procs")).unwrap();
+        assert_eq!(held, process.pid().to_string());
     }
 
     #[test]

@@ -72,6 +72,60 @@ fn what_is_made_is_limited_and_removed_from_every_tree() {
     }
 }
 
+/// As far as the kernel is not needed: what it does with a word in the file shows only there.
+#[test]
+fn what_cannot_be_given_on_is_told_with_its_cause() {
+    let top = tempfile::tempdir().unwrap();
+    let control = top.path().join("cgroup.subtree_control");
+    let told = |has: &str| {
+        fs::write(top.path().join("cgroup.controllers"), has).unwrap();
+        delegate(top.path()).map_err(|lacking| (lacking.controllers.join(" "), lacking.to_string()))
+    };
+    fs::write(&control, "cpu memory pids hugetlb").unwrap();
+    assert_eq!(told("cpu memory pids hugetlb io"), Ok(()));
+    fs::write(&control, "cpu pids").unwrap();
+    let (controllers, message) = told("cpu pids").unwrap_err();
+    assert_eq!(controllers, "memory", "nobody misses processors and pages that are not to be had");
+    assert!(message.contains("it has none itself"), "{message}");
+    fs::remove_file(&control).unwrap();
+    // Nobody writes to a folder.
+    fs::create_dir(&control).unwrap();
+    let (controllers, message) = told("cpuset cpu memory pids").unwrap_err();
+    assert_eq!(controllers, "cpu memory pids cpuset");
+    assert!(message.contains("Is a directory") && message.contains("kedge doctor"), "{message}");
+}
+
+#[test]
+fn a_cgroup_of_every_tree_can_hold_processes() {
+    let top = tempfile::tempdir().unwrap();
+    let at = top.path().display();
+    let table = format!(
+        "1 0 0:1 / {at}/memory rw - cgroup cgroup rw,memory\n\
+         2 0 0:2 / {at}/cpuset rw - cgroup cgroup rw,cpuset\n\
+         3 0 0:3 / {at}/systemd rw - cgroup cgroup rw,xattr,name=systemd\n\
+         4 0 0:4 / {at}/broken rw - cgroup cgroup rw,freezer\n\
+         5 0 0:5 / {at}/unified rw - cgroup2 cgroup2 rw\n"
+    );
+    for home in ["memory", "systemd", "unified"] {
+        prepare(&top.path().join(home), &[]);
+    }
+    // A file where a folder should be, in the place of a tree that may only be read.
+    fs::write(top.path().join("broken"), "").unwrap();
+    let cpuset = top.path().join("cpuset");
+    prepare(&cpuset, &[]);
+    prepare(&cpuset.join("a"), &["cpuset.cpus", "cpuset.mems"]);
+    fs::write(cpuset.join("cpuset.cpus"), "0-3\n").unwrap();
+    fs::write(cpuset.join("cpuset.mems"), "0\n").unwrap();
+    fs::write(cpuset.join("a/cpuset.mems"), "1\n").unwrap();
+    let made = Groups::new(Layout::of(&table)).make_everywhere("/a");
+    let (made, refused): (Vec<_>, Vec<_>) = made.into_iter().partition(Result::is_ok);
+    let made: Vec<PathBuf> = made.into_iter().flatten().collect();
+    assert_eq!(made, ["cpuset", "memory", "systemd", "unified"].map(|home| top.path().join(home).join("a")));
+    assert_eq!(refused.len(), 1);
+    let read = |name: &str| fs::read_to_string(cpuset.join("a").join(name)).unwrap();
+    assert_eq!((&*read("cpuset.cpus"), &*read("cpuset.mems")), ("0-3", "1\n"), "what it has it keeps");
+}
+
 #[test]
 fn a_path_stays_below_the_top() {
     let groups = Groups::new(Layout::default());

@@ -8,6 +8,7 @@ fn config(folder: &Path) -> Config {
         cni_programs: PathBuf::from("/bin"),
         cni_config: PathBuf::from("/net.d"),
         restrict_oom_scores: true,
+        cgroups: Vec::new(),
     }
 }
 

@@ -18,8 +18,10 @@ const UDP: u8 = 17;
 pub(crate) struct Answers(HashMap<Door, BTreeSet<IpAddr>>);
 
 impl Answers {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Whoever connects and is not answered waits a second before the next try, so that the look some time after a change is soon enough;
+    /// looking through all flows holds up the next change.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.0.keys().any(|door| door.protocol == UDP)
     }
 
     /// What is said later counts.
@@ -66,7 +68,7 @@ impl Answers {
 
     /// Has the kernel forget all such flows; the next packet of each is judged anew.
     pub(crate) fn enforce(&self, socket: &mut Socket) -> Result<(), NetlinkError> {
-        if self.is_empty() {
+        if self.0.is_empty() {
             return Ok(());
         }
         let ours: BTreeSet<IpAddr> = match self.0.keys().any(|door| door.at.is_none()) {

@@ -95,10 +95,10 @@ impl Proxy {
         }
         keys.iter().filter_map(|key| self.table.get(key)).for_each(|new| after.are(new));
         after.since(&before);
-        if !after.is_empty() {
+        if after.is_urgent() {
             after.enforce(self.kernel.socket())?;
-            self.recent.and(after);
         }
+        self.recent.and(after);
         Ok(())
     }
 

@@ -1,12 +1,12 @@
 //! A network namespace of its own, and calls from it. Nothing here knows policies.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kedge_netlink::Namespace;
 use rustix::thread::{UnshareFlags, unshare_unsafe};
@@ -14,6 +14,8 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// For what must not happen, and does not happen any later either.
 pub(crate) const REFUSED: Duration = Duration::from_millis(400);
+/// After this a packet that may be lost is sent again.
+const AGAIN: Duration = Duration::from_millis(200);
 
 pub(crate) struct Place {
     file: File,
@@ -79,8 +81,19 @@ impl Place {
         self.inside(|| {
             let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
             let socket = UdpSocket::bind(any).unwrap();
-            socket.set_read_timeout(Some(patience)).unwrap();
-            socket.connect(to).is_ok() && socket.send(b"?").is_ok() && socket.recv(&mut [0]).is_ok()
+            socket.set_read_timeout(Some(AGAIN)).unwrap();
+            if socket.connect(to).is_err() {
+                return false;
+            }
+            let begin = Instant::now();
+            loop {
+                let heard = socket.send(b"?").and_then(|_| socket.recv(&mut [0]));
+                match heard {
+                    // Lost: many ask at once before anybody knows the way.
+                    Err(error) if error.kind() == ErrorKind::WouldBlock && begin.elapsed() < patience => {}
+                    heard => return heard.is_ok(),
+                }
+            }
         })
     }
 }

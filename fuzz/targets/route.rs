@@ -1,4 +1,5 @@
-//! Whatever host and path a client sends, looking up its route ends, and what is passed on is a path.
+//! Whatever host and path a client sends, looking up its route ends, and what is passed on is a path. Whatever it sends as a whole
+//! request, an endpoint sees one, for one host, without a body.
 #![no_main]
 
 use std::sync::LazyLock;
@@ -45,7 +46,26 @@ fn hold<K: Watched + serde::de::DeserializeOwned>(world: &World, objects: Value)
     world.feed::<K>().replace(objects, Revision(1));
 }
 
+fn is_one_request(head: &[u8]) -> bool {
+    let text = std::str::from_utf8(head).expect("what is not plain text is not plain");
+    let mut lines = text.strip_suffix("\r\n\r\n").expect("a head ends").split("\r\n");
+    let first = lines.next().unwrap_or_default();
+    let is_asked = ["GET /", "HEAD /"].iter().any(|start| first.starts_with(start));
+    let names: Vec<String> =
+        lines.map(|line| line.split(':').next().unwrap_or_default().to_ascii_lowercase()).collect();
+    let count = |name: &str| names.iter().filter(|seen| *seen == name).count();
+    let framing = count("content-length") + count("transfer-encoding") + count("connection") + count("");
+    is_asked
+        && first.ends_with(" HTTP/1.1")
+        && first.split(' ').count() == 3
+        && count("host") == 1
+        && framing == 0
+}
+
 fuzz_target!(|data: &str| {
+    if let Some(head) = kedge_gateway::passed_plainly(data.as_bytes()) {
+        assert!(is_one_request(&head), "{data:?}");
+    }
     let Some((host, path)) = data.split_once(' ') else { return };
     for host in [host, "a.io", "x.b.io", "c.io", ""] {
         let Some(passed) = ROUTES.passed_on(host, path) else { continue };

@@ -26,7 +26,7 @@ impl Out {
         Self::Page(Some(text).filter(|text| !text.is_empty()))
     }
 
-    #[cfg(test)]
+    /// The text of a page of our own.
     pub(crate) fn into_page(self) -> Option<Bytes> {
         match self {
             Self::Page(text) => text,

@@ -19,6 +19,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
 use crate::certificates::{Chooser, provider};
+use crate::plain;
+use crate::resumed::Resumed;
 use crate::routes::Routes;
 use crate::serve::{Came, Desk, Ports};
 use crate::stall::Stall;
@@ -314,7 +316,8 @@ impl Worker {
         let ports = front.ports();
         let (routes, patience) = (front.routes.clone(), settings.patience);
         let desk = Desk { routes, ports, pool: pool.clone(), patience };
-        let host = Arc::new(Host { desk, http: http(settings.head_time), patience: settings.patience });
+        let (head_time, patience) = (settings.head_time, settings.patience);
+        let host = Arc::new(Host { desk, http: http(head_time), head_time, patience });
         let counted = guests.clone();
         let work = async move {
             tokio::spawn(async move {
@@ -368,6 +371,7 @@ fn http(head_time: Duration) -> auto::Builder<TokioExecutor> {
 struct Host {
     desk: Desk,
     http: auto::Builder<TokioExecutor>,
+    head_time: Duration,
     patience: Duration,
 }
 
@@ -393,6 +397,9 @@ impl Host {
     where
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
     {
+        let plain = plain::serve(stream, &self.desk, came, self.head_time).await;
+        let Some((stream, said)) = plain else { return };
+        let stream = Resumed::new(stream, said);
         let service = service_fn(|request| {
             let host = self.clone();
             async move { Ok::<_, std::convert::Infallible>(host.desk.answer(request, came).await) }

@@ -4,11 +4,11 @@
 use std::net::IpAddr;
 
 use bytes::BytesMut;
+use http::HeaderMap;
 use http::header::{
     CONNECTION, CONTENT_LENGTH, EXPECT, FORWARDED, HOST, HeaderName, HeaderValue, PROXY_AUTHENTICATE,
     PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE,
 };
-use http::{HeaderMap, Method};
 
 use crate::upstream::Framing;
 
@@ -36,28 +36,34 @@ impl Asker<'_> {
 }
 
 /// Of this connection only, whatever the message.
-pub(crate) fn is_between_neighbours(name: &HeaderName) -> bool {
-    *name == CONNECTION
-        || *name == TRANSFER_ENCODING
-        || *name == KEEP_ALIVE
-        || *name == PROXY_CONNECTION
-        || *name == UPGRADE
-        || *name == TE
-        || *name == PROXY_AUTHENTICATE
-        || *name == PROXY_AUTHORIZATION
+pub(crate) fn is_between_neighbours(name: &str) -> bool {
+    const NAMES: [&str; 8] = [
+        "connection",
+        "transfer-encoding",
+        "keep-alive",
+        "proxy-connection",
+        "upgrade",
+        "te",
+        "proxy-authenticate",
+        "proxy-authorization",
+    ];
+    NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 /// What we say ourselves.
-fn is_ours(name: &HeaderName) -> bool {
-    *name == HOST
-        || *name == CONTENT_LENGTH
-        || *name == EXPECT
-        || *name == FORWARDED
-        || *name == FORWARDED_FOR
-        || *name == FORWARDED_HOST
-        || *name == FORWARDED_PORT
-        || *name == FORWARDED_PROTO
-        || *name == REAL_IP
+fn is_ours(name: &str) -> bool {
+    const NAMES: [&str; 9] = [
+        "host",
+        "content-length",
+        "expect",
+        "forwarded",
+        "x-forwarded-for",
+        "x-forwarded-host",
+        "x-forwarded-port",
+        "x-forwarded-proto",
+        "x-real-ip",
+    ];
+    NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 /// Whether a list of words has this one.
@@ -89,26 +95,20 @@ pub(crate) fn upgrade(headers: &HeaderMap) -> Option<&HeaderValue> {
 }
 
 /// The head of a request as HTTP/1.1 has it.
-pub(crate) fn written(
-    method: &Method,
+pub(crate) fn write<'h>(
+    method: &str,
     target: [&str; 2],
-    headers: &HeaderMap,
+    headers: impl Iterator<Item = (&'h str, &'h [u8])>,
     asker: &Asker<'_>,
     framing: Framing,
     upgrade: Option<&HeaderValue>,
-) -> BytesMut {
-    let mut head = BytesMut::with_capacity(512 + headers.len() * 48);
-    let mut put = |pieces: &[&[u8]]| pieces.iter().for_each(|piece| head.extend_from_slice(piece));
-    put(&[
-        method.as_str().as_bytes(),
-        b" ",
-        target[0].as_bytes(),
-        target[1].as_bytes(),
-        b" HTTP/1.1\r\nhost: ",
-    ]);
+    into: &mut BytesMut,
+) {
+    let mut put = |pieces: &[&[u8]]| pieces.iter().for_each(|piece| into.extend_from_slice(piece));
+    put(&[method.as_bytes(), b" ", target[0].as_bytes(), target[1].as_bytes(), b" HTTP/1.1\r\nhost: "]);
     put(&[asker.host.as_bytes(), b"\r\n"]);
-    for (name, value) in headers.iter().filter(|(name, _)| !is_ours(name) && !is_between_neighbours(name)) {
-        put(&[name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"]);
+    for (name, value) in headers.filter(|(name, _)| !is_ours(name) && !is_between_neighbours(name)) {
+        put(&[name.as_bytes(), b": ", value, b"\r\n"]);
     }
     let mut address = Text { room: [0; 48], length: 0 };
     // Formatting an address into enough room cannot fail.
@@ -117,8 +117,6 @@ pub(crate) fn written(
     put(&[b"x-forwarded-for: ", address, b"\r\nx-real-ip: ", address, b"\r\nx-forwarded-proto: "]);
     put(&[asker.scheme().as_bytes(), b"\r\nx-forwarded-host: ", asker.host.as_bytes(), b"\r\n"]);
     match framing {
-        // Some servers want a length for whatever could have a body.
-        Framing::Nothing if headers.contains_key(CONTENT_LENGTH) => put(&[b"content-length: 0\r\n"]),
         Framing::Nothing => {}
         Framing::Length(length) => put(&[b"content-length: ", length.to_string().as_bytes(), b"\r\n"]),
         Framing::Chunked => put(&[b"transfer-encoding: chunked\r\n"]),
@@ -127,7 +125,6 @@ pub(crate) fn written(
         put(&[b"connection: upgrade\r\nupgrade: ", protocol.as_bytes(), b"\r\n"]);
     }
     put(&[b"\r\n"]);
-    head
 }
 
 /// The headers of a request as HTTP/2 has them.
@@ -226,7 +223,7 @@ mod tests {
             (
                 "an empty body",
                 vec![("content-length", "0")],
-                Framing::Nothing,
+                Framing::Length(0),
                 None,
                 format!("{told}|content-length: 0||"),
             ),
@@ -241,7 +238,9 @@ mod tests {
             let given = headers(&given);
             let upgrade = upgrade.map(HeaderValue::from_static);
             assert_eq!(super::upgrade(&given), upgrade.as_ref(), "{case}");
-            let head = written(&Method::GET, ["/", "x?y"], &given, &asker, framing, upgrade.as_ref());
+            let given = given.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+            let mut head = BytesMut::new();
+            write("GET", ["/", "x?y"], given, &asker, framing, upgrade.as_ref(), &mut head);
             let text = String::from_utf8(head.to_vec()).unwrap().replace("\r\n", "|");
             assert_eq!(text, format!("GET /x?y HTTP/1.1|host: x.io:8443|{expected}"), "{case}");
         }

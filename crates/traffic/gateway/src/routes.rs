@@ -42,6 +42,18 @@ pub(crate) struct Target {
     pub(crate) is_https_only: bool,
 }
 
+impl Target {
+    /// Whom a request can be passed on to over HTTP/1.1 right away.
+    pub(crate) fn backend(&self) -> Option<&Backend> {
+        match &self.to {
+            To::Service(backend) if backend.fault.is_none() && backend.protocol == Protocol::Http1 => {
+                Some(backend)
+            }
+            _ => None,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) enum To {
     Service(Arc<Backend>),

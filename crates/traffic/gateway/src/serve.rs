@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use bytes::Bytes;
-use http::header::{CONNECTION, HOST, HeaderValue, LOCATION, UPGRADE};
+use bytes::{Bytes, BytesMut};
+use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderValue, LOCATION, UPGRADE};
 use http::request::Parts;
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{Method, Request, Response, StatusCode, Uri, Version};
@@ -19,7 +19,7 @@ use tokio::io::AsyncWriteExt;
 use crate::body::Out;
 use crate::headers::{self, Asker};
 use crate::page::{Trouble, page};
-use crate::routes::{Backend, Fault, Found, Protocol, Routes, To, stripped};
+use crate::routes::{Backend, Fault, Found, Protocol, Routes, Target, To, stripped};
 use crate::upstream::{self, Answer, Failure, Framing, Head, Outgoing, Pool, Switched};
 
 /// How often a request is tried before the client is told.
@@ -100,15 +100,15 @@ impl Desk {
             Protocol::Http1 => self.near(backend, &call, body, switching).await,
             Protocol::Http2 => self.far(backend, &call, body).await,
         };
-        answered.map_err(|failure| {
-            let ((host, path), service) = (at(), backend.name());
-            let cause = std::error::Error::source(&failure).map(ToString::to_string).unwrap_or_default();
-            tracing::debug!("{host}{path}: {service}: {failure}: {cause}");
-            match failure {
-                Failure::Silent { .. } => Trouble::Silent { host, path, service },
-                _ => Trouble::Unreachable { host, path, service },
-            }
-        })
+        answered.map_err(|failure| trouble(&failure, &name, path, backend))
+    }
+
+    /// Where a request goes for which nothing has to be said first.
+    pub(crate) fn target(&self, host: &str, path: &str, came: Came) -> Option<Arc<Target>> {
+        match self.routes.load().find(&name(host), path) {
+            Found::Target(target) if came.is_secure || !target.is_https_only => Some(target.clone()),
+            _ => None,
+        }
     }
 
     async fn near(
@@ -123,6 +123,19 @@ impl Desk {
         let protocol = switching.as_ref().map(|(protocol, _)| protocol);
         let head = call.head(framing, protocol);
         let mut out = Outgoing::new(head, body, framing, is_head);
+        match self.pass(backend, &mut out, call.parts.method.is_idempotent()).await? {
+            Answer::Whole(head, relay) => Ok(answered(head, Out::Near(relay))),
+            Answer::Switched(head, switched) => Ok(switch(head, switched, switching)),
+        }
+    }
+
+    /// Passes a request on, and again to another endpoint where nothing was lost.
+    pub(crate) async fn pass(
+        &self,
+        backend: &Backend,
+        out: &mut Outgoing,
+        is_idempotent: bool,
+    ) -> Result<Answer, Failure> {
         let mut tried: Vec<SocketAddr> = Vec::new();
         let mut last = None;
         for _ in 0..TRIES {
@@ -140,13 +153,10 @@ impl Desk {
             if !is_reused {
                 tried.push(address);
             }
-            match upstream::exchange(conn, &mut out, self.patience).await {
-                Ok(Answer::Whole(head, relay)) => return Ok(answered(head, Out::Near(relay))),
-                Ok(Answer::Switched(head, switched)) => return Ok(switch(head, switched, switching)),
+            match upstream::exchange(conn, out, self.patience).await {
+                Ok(answer) => return Ok(answer),
                 // What may have been done must not be done twice, and what is gone cannot be sent again.
-                Err(failure @ Failure::Broken { .. })
-                    if call.parts.method.is_idempotent() && out.is_whole() =>
-                {
+                Err(failure @ Failure::Broken { .. }) if is_idempotent && out.is_whole() => {
                     // If one that waited was closed, so were probably all that wait.
                     if is_reused {
                         self.pool.close_idle(address);
@@ -195,17 +205,20 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    fn head(&self, framing: Framing, protocol: Option<&HeaderValue>) -> bytes::BytesMut {
+    fn head(&self, framing: Framing, protocol: Option<&HeaderValue>) -> BytesMut {
         let headers = &self.parts.headers;
-        let write = |headers| {
-            headers::written(&self.parts.method, self.target, headers, &self.asker, framing, protocol)
-        };
-        if !headers.contains_key(CONNECTION) {
-            return write(headers);
+        let mut kept = Cow::Borrowed(headers);
+        if headers.contains_key(CONNECTION) {
+            headers::remove_listed(kept.to_mut(), headers.get_all(CONNECTION).iter());
         }
-        let mut kept = headers.clone();
-        headers::remove_listed(&mut kept, headers.get_all(CONNECTION).iter());
-        write(&kept)
+        // Some servers want a length for whatever could have a body.
+        let is_said = framing == Framing::Nothing && kept.contains_key(CONTENT_LENGTH);
+        let framing = if is_said { Framing::Length(0) } else { framing };
+        let mut head = BytesMut::with_capacity(512 + kept.len() * 48);
+        let kept = kept.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+        let method = self.parts.method.as_str();
+        headers::write(method, self.target, kept, &self.asker, framing, protocol, &mut head);
+        head
     }
 
     fn request(&self, body: Incoming) -> Request<Incoming> {
@@ -229,6 +242,17 @@ impl Call<'_> {
     }
 }
 
+/// What the client is told of it.
+pub(crate) fn trouble(failure: &Failure, host: &str, path: &str, backend: &Backend) -> Trouble {
+    let (host, path, service) = (name(host).into_owned(), path.to_owned(), backend.name());
+    let cause = std::error::Error::source(failure).map(ToString::to_string).unwrap_or_default();
+    tracing::debug!("{host}{path}: {service}: {failure}: {cause}");
+    match failure {
+        Failure::Silent { .. } => Trouble::Silent { host, path, service },
+        _ => Trouble::Unreachable { host, path, service },
+    }
+}
+
 fn answered(head: Head, body: Out) -> Response<Out> {
     let mut answer = Response::new(body);
     *answer.status_mut() = head.status;
@@ -237,7 +261,11 @@ fn answered(head: Head, body: Out) -> Response<Out> {
 }
 
 /// Joins the two ends once the client has been told.
-fn switch(head: Head, switched: Switched, switching: Option<(HeaderValue, OnUpgrade)>) -> Response<Out> {
+pub(crate) fn switch(
+    head: Head,
+    switched: Switched,
+    switching: Option<(HeaderValue, OnUpgrade)>,
+) -> Response<Out> {
     let protocol = head.upgrade.clone();
     let mut answer = answered(head, Out::page(Bytes::new()));
     let Some((asked, client)) = switching else {

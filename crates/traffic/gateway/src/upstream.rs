@@ -11,13 +11,10 @@ mod reading;
 mod relay;
 
 use std::collections::HashMap;
-use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::task::Poll;
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -26,7 +23,7 @@ use hyper::client::conn::http2::SendRequest;
 use parking_lot::Mutex;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::Instant;
 
 pub(crate) use self::answer::Head;
 pub use self::heard::{End, Heard, hear};
@@ -34,6 +31,7 @@ pub(crate) use self::http1::{Answer, Switched, exchange};
 pub(crate) use self::http2::call;
 pub(crate) use self::outgoing::{Framing, Outgoing};
 pub(crate) use self::relay::Relay;
+use crate::patience::Patience;
 use crate::routes::Backend;
 
 const CONNECT_TIME: Duration = Duration::from_secs(5);
@@ -65,7 +63,7 @@ pub(crate) struct Place {
 struct Idle {
     stream: TcpStream,
     buffer: BytesMut,
-    timer: Option<Timer>,
+    patience: Patience,
     /// In which round it was left.
     since: u64,
 }
@@ -74,11 +72,8 @@ struct Idle {
 pub(crate) struct Busy {
     place: Arc<Place>,
     pool: Arc<Pool>,
-    /// Goes with the connection from request to request: to put off a timer that runs costs next to nothing, to make one does not.
-    timer: Option<Timer>,
+    patience: Patience,
 }
-
-type Timer = Pin<Box<Sleep>>;
 
 impl Drop for Busy {
     fn drop(&mut self) {
@@ -129,11 +124,11 @@ impl Pool {
     /// A connection that waits, or a new one.
     pub(crate) async fn connect(self: &Arc<Self>, place: Arc<Place>) -> Result<Conn, Failure> {
         let mut busy = self.busy(place);
-        while let Some(Idle { stream, buffer, timer, .. }) = busy.place.take_idle() {
+        while let Some(Idle { stream, buffer, patience, .. }) = busy.place.take_idle() {
             // Whoever has something to say without being asked has closed it, or is not to be trusted.
             let mut byte = [0];
             if matches!(stream.try_read(&mut byte), Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
-                busy.timer = timer;
+                busy.patience = patience;
                 return Ok(Conn { stream, buffer, busy, is_reused: true });
             }
         }
@@ -143,7 +138,7 @@ impl Pool {
 
     fn busy(self: &Arc<Self>, place: Arc<Place>) -> Busy {
         place.busy.fetch_add(1, Ordering::Relaxed);
-        Busy { place, pool: self.clone(), timer: None }
+        Busy { place, pool: self.clone(), patience: Patience::default() }
     }
 
     /// Closes what waits at one endpoint.
@@ -206,24 +201,16 @@ impl Busy {
 
     /// Leaves a connection to the next request.
     fn leave(mut self, stream: TcpStream, buffer: BytesMut) {
-        let timer = self.timer.take();
+        let patience = std::mem::take(&mut self.patience);
         let mut idle = self.place.idle.lock();
         if idle.len() < MOST_IDLE {
-            idle.push(Idle { stream, buffer, timer, since: self.pool.round.load(Ordering::Relaxed) });
+            idle.push(Idle { stream, buffer, patience, since: self.pool.round.load(Ordering::Relaxed) });
         }
     }
 
     /// Does something for the endpoint; nothing, if that takes too long.
-    async fn within<T>(&mut self, patience: Duration, work: impl Future<Output = T>) -> Option<T> {
-        let end = Instant::now() + patience;
-        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(end)));
-        timer.as_mut().reset(end);
-        let mut work = pin!(work);
-        poll_fn(|context| match work.as_mut().poll(context) {
-            Poll::Ready(done) => Poll::Ready(Some(done)),
-            Poll::Pending => timer.as_mut().poll(context).map(|()| None),
-        })
-        .await
+    async fn within<T>(&mut self, time: Duration, work: impl Future<Output = T>) -> Option<T> {
+        self.patience.until(Instant::now() + time, work).await
     }
 }
 

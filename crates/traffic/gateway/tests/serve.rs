@@ -8,6 +8,8 @@
     reason = "tests end where something is wrong"
 )]
 
+#[path = "serve/plain.rs"]
+mod plain;
 #[path = "serve/stage.rs"]
 mod stage;
 
@@ -34,7 +36,8 @@ async fn requests_reach_pods_and_pages_say_why_not() {
     let paths = [("path1", "one", 22222), ("empty", "empty", 80), ("none", "none", 80), ("dead", "dead", 80)];
     stage.record("a", "minik8s.com", &paths);
     stage.record("b", "other.com", &[("half", "half-dead", 80), ("port", "one", 1)]);
-    until("the route is there", || async { get(stage.http, "minik8s.com", "/path1").await.0 == 200 }).await;
+    // The one that was put last.
+    until("the routes are there", || async { get(stage.http, "other.com", "/half").await.0 == 200 }).await;
     for (host, path, expected) in [
         ("minik8s.com", "/path1/x?y=z", "200 one GET /x?y=z host=minik8s.com for=127.0.0.1 proto=http"),
         ("MiniK8s.com:8080", "/path1", "200 one GET / host=MiniK8s.com:8080 for=127.0.0.1 proto=http"),

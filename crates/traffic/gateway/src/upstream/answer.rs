@@ -99,7 +99,7 @@ impl Fields {
             }
             CONNECTION => self.connection.push(value),
             UPGRADE => self.upgrade = Some(value),
-            name if headers::is_between_neighbours(&name) => {}
+            name if headers::is_between_neighbours(name.as_str()) => {}
             name => drop(self.headers.append(name, value)),
         }
         Ok(())

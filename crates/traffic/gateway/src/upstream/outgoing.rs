@@ -54,6 +54,17 @@ impl Outgoing {
         Self { bytes: head, rest, is_head_method }
     }
 
+    /// For requests without a body, one after the other.
+    pub(crate) fn bare() -> Self {
+        Self { bytes: BytesMut::new(), rest: None, is_head_method: false }
+    }
+
+    /// Makes room for the head of the next.
+    pub(crate) fn again(&mut self, is_head_method: bool) {
+        self.bytes.clear();
+        self.is_head_method = is_head_method;
+    }
+
     /// All of it is at hand, to be sent once more if need be.
     pub(crate) fn is_whole(&self) -> bool {
         self.rest.is_none() && !self.bytes.is_empty()

@@ -137,11 +137,13 @@ impl Template {
             let (at, start) = match self.next_varying(varying, own, json.get(other..)?) {
                 Some((at, same)) => (at, other + same),
                 None => {
-                    let same = common(self.json.get(own..)?, json.get(other..)?);
-                    (own, other) = (own + same, other + same);
-                    if own == self.json.len() && other == json.len() {
+                    let (rest, others) = (self.json.get(own..)?, json.get(other..)?);
+                    // Mostly nothing differs any more, and that is seen sooner than where something does.
+                    if rest == others {
                         return Some(());
                     }
+                    let same = common(rest, others);
+                    (own, other) = (own + same, other + same);
                     // All that comes before a leaf is the same in both, so what differs in it stands in the same place of the
                     // same structure.
                     let at = next + self.leaves.get(next..)?.partition_point(|leaf| leaf.json.1 < own);

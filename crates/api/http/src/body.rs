@@ -3,6 +3,7 @@
 
 use std::future::ready;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -42,19 +43,39 @@ enum Content {
 }
 
 /// How much of a long answer has left since others had their turn. Without pauses a connection would fill all the room that the network
-/// has, and many of them would keep everybody else waiting. The first pause comes after the first piece: the client has something to
-/// do then, while more is made.
-#[derive(Clone, Copy, Default)]
+/// has, and many of them would keep everybody else waiting: the more there are, the shorter is the turn of each, so that everybody's comes
+/// as soon. The first pause comes after the first piece: the client has something to do then, while more is made.
 struct Turn {
     sent: usize,
     has_begun: bool,
 }
 
-impl Turn {
-    const LENGTH: usize = 512 * 1024;
+/// How many long answers are under way in this process.
+static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 
-    fn is_over(self) -> bool {
-        self.sent >= if self.has_begun { Self::LENGTH } else { 1 }
+impl Turn {
+    /// What all of them together send before each had a turn, as long as they are few.
+    const LENGTH: usize = 512 * 1024;
+    const LEAST: usize = 64 * 1024;
+
+    fn begin() -> Self {
+        UNDER_WAY.fetch_add(1, Ordering::Relaxed);
+        Self { sent: 0, has_begun: false }
+    }
+
+    fn is_over(&self) -> bool {
+        let share = || Self::LENGTH / UNDER_WAY.load(Ordering::Relaxed).max(1);
+        self.sent >= if self.has_begun { share().max(Self::LEAST) } else { 1 }
+    }
+
+    fn next(&mut self) {
+        (self.sent, self.has_begun) = (0, true);
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -72,7 +93,7 @@ impl Body {
     }
 
     fn long(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Self(Content::Pieces(Box::pin(pieces), Turn::default()))
+        Self(Content::Pieces(Box::pin(pieces), Turn::begin()))
     }
 
     pub(crate) fn live(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Self {
@@ -221,7 +242,7 @@ impl http_body::Body for Body {
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
             Content::Pieces(_, turn) if turn.is_over() => {
-                *turn = Turn { sent: 0, has_begun: true };
+                turn.next();
                 context.waker().wake_by_ref();
                 Poll::Pending
             }

@@ -18,27 +18,39 @@ impl Wake for Woken {
 
 #[test]
 fn others_have_their_turn_while_a_long_answer_leaves() {
-    let made = Arc::new(AtomicUsize::new(0));
-    let counted = made.clone();
-    let chunks = (0..10).map(move |_| {
-        counted.fetch_add(1, Ordering::SeqCst);
-        Bytes::from(vec![b'x'; LARGE / 2])
-    });
-    let woken = Arc::new(Woken::default());
-    let waker = Waker::from(woken.clone());
-    let mut context = Context::from_waker(&waker);
-    let mut body = Body::chunks(chunks);
-    let mut sent = Vec::new();
-    loop {
-        sent.push(match Pin::new(&mut body).poll_frame(&mut context) {
-            Poll::Ready(Some(_)) => made.load(Ordering::SeqCst).to_string(),
-            Poll::Ready(None) => break,
-            Poll::Pending => "-".to_owned(),
+    for (others, expected) in [
+        // The first piece leaves before more are made.
+        (0, "1 - 2 3 4 5 6 7 8 9 - 10"),
+        (3, "1 - 2 3 - 4 5 - 6 7 - 8 9 - 10"),
+        (50, "1 - 2 - 3 - 4 - 5 - 6 - 7 - 8 - 9 - 10 -"),
+    ] {
+        let piece = || Bytes::from(vec![b'x'; LARGE / 2]);
+        let _others: Vec<Body> =
+            std::iter::repeat_with(|| Body::chunks(std::iter::repeat_with(piece).take(2)))
+                .take(others)
+                .collect();
+        let made = Arc::new(AtomicUsize::new(0));
+        let counted = made.clone();
+        let chunks = (0..10).map(move |_| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            piece()
         });
+        let woken = Arc::new(Woken::default());
+        let waker = Waker::from(woken.clone());
+        let mut context = Context::from_waker(&waker);
+        let mut body = Body::chunks(chunks);
+        let mut sent = Vec::new();
+        loop {
+            sent.push(match Pin::new(&mut body).poll_frame(&mut context) {
+                Poll::Ready(Some(_)) => made.load(Ordering::SeqCst).to_string(),
+                Poll::Ready(None) => break,
+                Poll::Pending => "-".to_owned(),
+            });
+        }
+        assert_eq!(sent.join(" "), expected, "{others} others");
+        let pauses = expected.matches('-').count();
+        assert_eq!(woken.0.load(Ordering::SeqCst), pauses, "whoever is told to wait is told to come back");
     }
-    // The first piece leaves before more are made.
-    assert_eq!(sent.join(" "), "1 - 2 3 4 5 6 7 8 9 - 10");
-    assert_eq!(woken.0.load(Ordering::SeqCst), 2, "whoever is told to wait is told to come back");
 }
 
 #[test]

@@ -314,9 +314,8 @@ impl Worker {
         let settings = &front.settings;
         let pool = Arc::new(Pool::default());
         let ports = front.ports();
-        let (routes, patience) = (front.routes.clone(), settings.patience);
-        let desk = Desk { routes, ports, pool: pool.clone(), patience };
         let (head_time, patience) = (settings.head_time, settings.patience);
+        let desk = Desk { routes: front.routes.clone(), ports, pool: pool.clone(), patience };
         let host = Arc::new(Host { desk, http: http(head_time), head_time, patience });
         let counted = guests.clone();
         let work = async move {

@@ -166,6 +166,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Plain<'_, S> {
             };
             // Trailers are for who asks for them, and that is not plain.
             let Ok(mut data) = frame.into_data() else { continue };
+            // An empty chunk would be the end.
+            if data.is_empty() {
+                continue;
+            }
             if is_chunked {
                 reply::chunk(data.len(), &mut self.back);
             }
@@ -177,6 +181,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Plain<'_, S> {
             }
             if is_chunked {
                 self.back.extend_from_slice(b"\r\n");
+            }
+            // Who sends many short pieces without a pause is not to fill the memory.
+            if self.back.len() >= KEPT {
+                self.flush().await?;
             }
         }
         if is_chunked {

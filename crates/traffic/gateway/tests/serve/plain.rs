@@ -48,6 +48,7 @@ async fn converse(mut stream: TcpStream, go_on: Arc<Notify>, left: Arc<Notify>) 
         let mut words = head.split(' ');
         let (method, path) = (words.next().unwrap(), words.next().unwrap());
         let large = "x".repeat(300_000);
+        let short = format!("3e8\r\n{}\r\n", "x".repeat(1000)).repeat(200);
         let (begin, rest) = match (method, path) {
             ("HEAD", _) => ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A: b\r\n\r\n".to_owned(), ""),
             (_, "/empty") => ("HTTP/1.1 204 No Content\r\nSet-Cookie: a\r\nSet-Cookie: b\r\n\r\n".to_owned(), ""),
@@ -55,6 +56,9 @@ async fn converse(mut stream: TcpStream, go_on: Arc<Notify>, left: Arc<Notify>) 
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: X-Mine\r\nX-Mine: 1\r\n\r\n3\r\nhel\r\n".to_owned(),
                 "2\r\nlo\r\n0\r\n\r\n",
             ),
+            (_, "/short-pieces") => {
+                (format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{short}"), "0\r\n\r\n")
+            }
             (_, "/large") => (format!("HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n{large}"), ""),
             (_, "/until-closed") => ("HTTP/1.1 200 OK\r\n\r\nhello".to_owned(), ""),
             (_, "/cut") => ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello".to_owned(), ""),
@@ -101,6 +105,7 @@ async fn answers_are_the_same_whoever_gives_them() {
             (Method::HEAD, "/p/x"),
             (Method::GET, "/p/empty"),
             (Method::GET, "/p/chunks"),
+            (Method::GET, "/p/short-pieces"),
             (Method::GET, "/p/large"),
             (Method::GET, "/p/until-closed"),
             (Method::GET, "/p/switched"),
@@ -125,7 +130,17 @@ async fn answers_are_the_same_whoever_gives_them() {
         );
     }
     let bodies: Vec<(u16, usize)> = rounds[0].iter().map(|seen| (seen.2.as_u16(), seen.4.len())).collect();
-    let expected = [(200, 6), (200, 0), (204, 0), (200, 5), (200, 300_000), (200, 5), (502, 0), (200, 2)];
+    let expected = [
+        (200, 6),
+        (200, 0),
+        (204, 0),
+        (200, 5),
+        (200, 200_000),
+        (200, 300_000),
+        (200, 5),
+        (502, 0),
+        (200, 2),
+    ];
     assert_eq!(bodies, expected);
     for (plain, other) in rounds[0].iter().zip(&rounds[1]) {
         assert_eq!(plain, other);

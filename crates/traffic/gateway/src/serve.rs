@@ -269,8 +269,9 @@ pub(crate) fn switch(
     let protocol = head.upgrade.clone();
     let mut answer = answered(head, Out::page(Bytes::new()));
     let Some((asked, client)) = switching else {
-        // Nobody asked for it.
+        // Nobody asked for it, and what it says is about something else than this answer.
         *answer.status_mut() = StatusCode::BAD_GATEWAY;
+        answer.headers_mut().clear();
         return answer;
     };
     answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));

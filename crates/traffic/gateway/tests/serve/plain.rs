@@ -62,7 +62,7 @@ async fn converse(mut stream: TcpStream, go_on: Arc<Notify>, left: Arc<Notify>) 
             (_, "/large") => (format!("HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n{large}"), ""),
             (_, "/until-closed") => ("HTTP/1.1 200 OK\r\n\r\nhello".to_owned(), ""),
             (_, "/cut") => ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello".to_owned(), ""),
-            (_, "/switched") => ("HTTP/1.1 101 Switching Protocols\r\n\r\n".to_owned(), ""),
+            (_, "/switched") => ("HTTP/1.1 101 Switching Protocols\r\nContent-Length: 5\r\n\r\n".to_owned(), ""),
             (_, "/late") => ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n".to_owned(), "hello"),
             (_, "/never") => {
                 while stream.read(&mut [0; 64]).await.is_ok_and(|read| read > 0) {}

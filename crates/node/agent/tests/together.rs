@@ -152,7 +152,7 @@ async fn what_is_shared_with_the_node_and_with_whoever_looks() {
     mounts["volumeMounts"] = at("Bidirectional");
     let mut sees = shell(
         "c",
-        &format!("until busybox grep -q /v/s /proc/mounts; do sleep 0.1; done; cat /v/s/f; {IDLE}"),
+        &format!("until busybox grep -q /v/s /proc/mounts && cat /v/s/f; do sleep 0.1; done; {IDLE}"),
     );
     sees["volumeMounts"] = at("HostToContainer");
     let both = json!({"containers": [mounts, sees], "volumes": [{"name": "v", "emptyDir": {}}]});

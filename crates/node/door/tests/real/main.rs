@@ -182,7 +182,8 @@ async fn commands_are_talked_with_in_every_protocol() {
     let path = "/exec/default/p/main?input=1&output=1&tty=1&command=sh";
     let mut shell = WebSocket::open(&admin, path, "v5.channel.k8s.io").await.unwrap();
     shell.say(4, br#"{"Width":101,"Height":33}"#).await;
-    shell.say(0, b"busybox stty size; exit 5\n").await;
+    // The runtime sets the size while the shell runs already.
+    shell.say(0, b"until busybox stty size | busybox grep 33; do busybox sleep 0.1; done; exit 5\n").await;
     let heard = in_time("the shell ends", shell.all()).await;
     assert!(String::from_utf8_lossy(&heard.stdout).contains("33 101"), "{:?}", heard.stdout);
     assert_eq!(exit_code(&heard.status), Some("5"));

@@ -65,7 +65,7 @@ enum Command {
     Pods(pods::PodsArgs),
     /// What two pods of a node carry beside a bare bridge, and how long connecting one takes; needs root
     Podnet {
-        #[arg(long, default_value = "target/release/kedge")]
+        #[arg(long, default_value = "target/release/kedge", value_parser = built)]
         kedge: PathBuf,
         /// A tenth of the work, for a quick look
         #[arg(long)]
@@ -79,7 +79,7 @@ enum Command {
     },
     /// Creates through a mutating and a validating webhook beside plain ones
     Webhooks {
-        #[arg(long, default_value = "target/release/kedge")]
+        #[arg(long, default_value = "target/release/kedge", value_parser = built)]
         kedge: PathBuf,
         /// A tenth of the work, for a quick look
         #[arg(long)]
@@ -87,7 +87,7 @@ enum Command {
     },
     /// Gets, lists, pages and watches, in JSON and in protobuf, beside a bare server
     Reads {
-        #[arg(long, default_value = "target/release/kedge")]
+        #[arg(long, default_value = "target/release/kedge", value_parser = built)]
         kedge: PathBuf,
         /// A tenth of the work, for a quick look
         #[arg(long)]
@@ -95,7 +95,7 @@ enum Command {
     },
     /// A hundred thousand objects: what a write costs beside them, and beside lists of all of them
     Growth {
-        #[arg(long, default_value = "target/release/kedge")]
+        #[arg(long, default_value = "target/release/kedge", value_parser = built)]
         kedge: PathBuf,
         /// A tenth of the work, for a quick look
         #[arg(long)]
@@ -109,7 +109,7 @@ enum Command {
     },
     /// Ten thousand Services: how soon the kernel carries them, how soon a change, what a call costs; needs root
     Services {
-        #[arg(long, default_value = "target/release/kedge")]
+        #[arg(long, default_value = "target/release/kedge", value_parser = built)]
         kedge: PathBuf,
         /// A tenth of the work, for a quick look
         #[arg(long)]
@@ -133,7 +133,7 @@ enum Command {
     },
     /// Start Kedge, etcd and the bare server in turn, run every measure side by side, print the ratios
     Suite {
-        #[arg(long, default_value = "target/release/kedge")]
+        #[arg(long, default_value = "target/release/kedge", value_parser = built)]
         kedge: PathBuf,
         #[arg(long, default_value = "etcd")]
         etcd: PathBuf,
@@ -168,6 +168,16 @@ struct ApiArgs {
     size: Size,
     /// Which measures, in this order; all of them if none is named
     measures: Vec<measures::Measure>,
+}
+
+/// The binary to be measured, which has to be there.
+fn built(path: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(path);
+    if path.is_file() {
+        Ok(path)
+    } else {
+        Err("there is no such file; `make build` in the project's folder makes it".to_owned())
+    }
 }
 
 fn main() -> ExitCode {

@@ -4,6 +4,7 @@
 mod access;
 mod control;
 mod definitions;
+mod disk;
 mod dns;
 mod gateway;
 mod growth;
@@ -247,6 +248,8 @@ async fn reads_and_watches(
                 "ms",
                 10.0,
             );
+            let alone = named("disk", disk::syncs(&data, 50, 500).await?);
+            table.seen("the disk alone: p99 of 50 syncs/s", alone.p99_ms.unwrap_or(f64::MAX), "ms");
             named("kedge", api.run(Measure::DeletePods).await?);
             named("kedge", api.run(Measure::DeleteConfigmaps).await?);
             tokio::time::sleep(Duration::from_secs(5)).await;

@@ -4,7 +4,7 @@ use super::{Table, median, named};
 use crate::BenchError;
 use crate::measures::{Api, Measure};
 
-const TURNS: usize = 5;
+const TURNS: usize = 15;
 
 pub(super) async fn pages(api: &Api, pods: usize, table: &mut Table) -> Result<(), BenchError> {
     let mut ratios = Vec::new();

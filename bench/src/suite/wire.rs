@@ -6,8 +6,8 @@ use crate::measures::{Api, Measure};
 use crate::report::Line;
 
 /// Short measures vary more, and are taken more often.
-const SHORT: usize = 15;
-const ROUNDS: usize = 3;
+const SHORT: usize = 31;
+const ROUNDS: usize = 7;
 
 pub(super) async fn protobuf(api: &Api, pods: usize, table: &mut Table) -> Result<(), BenchError> {
     let both = Both { json: api.clone(), protobuf: Api { target: api.target.in_protobuf(), ..api.clone() } };

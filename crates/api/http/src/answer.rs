@@ -58,20 +58,20 @@ pub(crate) fn document(code: u16, value: &Value, format: Format, pretty: bool) -
 }
 
 /// Stored bytes, sent as they are unless the client asked for another form of them.
-pub(crate) fn stored(code: u16, bytes: Bytes, format: Format, pretty: bool) -> Result<Answer, Status> {
+pub(crate) fn stored(code: u16, bytes: &Bytes, format: Format, pretty: bool) -> Result<Answer, Status> {
     if format == Format::Json && !pretty {
-        return Ok(json(code, bytes));
+        return Ok(json(code, bytes.clone()));
     }
     if format == Format::Protobuf {
-        return Ok(of(code, format.content_type(), protobuf::stored(&bytes)?));
+        return Ok(of(code, format.content_type(), protobuf::stored(bytes)?));
     }
-    let value: Value = serde_json::from_slice(&bytes).map_err(|error| Status::internal(error.to_string()))?;
+    let value: Value = serde_json::from_slice(bytes).map_err(|error| Status::internal(error.to_string()))?;
     Ok(document(code, &value, format, pretty))
 }
 
 /// A long answer in another form than the one it is made in: gathered first, where it keeps no other request waiting.
 pub(crate) async fn reformed(code: u16, body: Body, format: Format, pretty: bool) -> Result<Answer, Status> {
-    let reform = move || stored(code, body.gathered(), format, pretty);
+    let reform = move || stored(code, &body.gathered(), format, pretty);
     tokio::task::spawn_blocking(reform).await.unwrap_or_else(|error| Err(Status::internal(error.to_string())))
 }
 

@@ -18,7 +18,7 @@ use crate::documents::Documents;
 use crate::fairness::Fairness;
 use crate::limit::Limits;
 use crate::metrics::Metrics;
-use crate::protobuf::Lengths;
+use crate::protobuf::Lists;
 use crate::rbac::{Ask, Rbac, What};
 use crate::token::Tokens;
 use crate::usage::Readings;
@@ -119,7 +119,7 @@ pub(crate) struct Api {
     options: Options,
     limits: Limits,
     fairness: Fairness,
-    lengths: Lengths,
+    lists: Lists,
     metrics: Metrics,
     documents: Documents,
     stopping: watch::Sender<bool>,
@@ -138,7 +138,7 @@ impl Api {
             readings: Readings::default(),
             tokens: Tokens::new(options.issuer.clone(), &options.signing_key, &public, clock)?,
             limits: Limits::new(options.max_writes_in_flight),
-            lengths: Lengths::default(),
+            lists: Lists::default(),
             fairness: Fairness::new(
                 registry.store().clone(),
                 options.max_reads_in_flight + options.max_writes_in_flight,
@@ -185,8 +185,8 @@ impl Api {
     }
 
     /// How long lists in protobuf were.
-    pub(crate) fn lengths(&self) -> &Lengths {
-        &self.lengths
+    pub(crate) fn lists(&self) -> &Lists {
+        &self.lists
     }
 
     pub(crate) fn fairness(&self) -> &Fairness {

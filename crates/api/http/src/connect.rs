@@ -76,7 +76,7 @@ pub(crate) async fn answer(
 async fn object(api: &Api, call: &Call, name: &str) -> Result<Value, Status> {
     let at = At { subresource: None, name: Some(name.into()), ..call.at.clone() };
     let found = api.registry().get(&at, "").await?;
-    serde_json::from_slice(&found.bytes)
+    serde_json::from_slice(found.served.as_ref())
         .map_err(|error| Status::internal(format!("a stored object can't be read: {error}")))
 }
 

@@ -100,7 +100,7 @@ fn extended(api: &Api, made: &Made, parts: &Parts) -> Result<Option<Answer>, Sta
         return Ok(Some(tagged(parts, version, &discovery::Answer { body: bytes, etag })));
     }
     let format = media::negotiate(&parts.headers, media::Offer::ANY)?.format;
-    answer::stored(200, bytes, format, false).map(Some)
+    answer::stored(200, &bytes, format, false).map(Some)
 }
 
 fn discovered(made: &Made, parts: &Parts) -> Result<Option<Answer>, Status> {
@@ -131,7 +131,7 @@ fn discovered(made: &Made, parts: &Parts) -> Result<Option<Answer>, Status> {
     };
     let Some(document) = document else { return Ok(None) };
     let format = media::negotiate(&parts.headers, media::Offer::ANY)?.format;
-    answer::stored(200, document, format, false).map(Some)
+    answer::stored(200, &document, format, false).map(Some)
 }
 
 /// Whether the client prefers the aggregated form, and in which version.

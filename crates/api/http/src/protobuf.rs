@@ -17,9 +17,9 @@ use serde_json::Value;
 
 use crate::media::Rendering;
 
-pub(crate) use lengths::{Lengths, Which};
-pub(crate) use list::list;
-pub(crate) use shared::event;
+pub(crate) use lengths::Which;
+pub(crate) use list::{Lists, list};
+pub(crate) use shared::frame;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProtobufError {
@@ -60,8 +60,7 @@ pub(crate) fn document(value: &Value) -> Result<Vec<u8>, ProtobufError> {
 
 /// An object as it is stored, or in a form in which it could be.
 pub(crate) fn stored(json: &Bytes) -> Result<Bytes, ProtobufError> {
-    // What is written or read is likely to be sent to watches, too.
-    event(json, Rendering::Whole, || {
+    shared::object(json, || {
         let (api_version, kind) = names(json)?;
         form(&api_version, &kind)
     })

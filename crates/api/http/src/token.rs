@@ -243,7 +243,7 @@ pub(crate) async fn find(
         kind,
     };
     match registry.get(&at, "").await {
-        Ok(found) => serde_json::from_slice(&found.bytes)
+        Ok(found) => serde_json::from_slice(found.served.as_ref())
             .map(Some)
             .map_err(|error| TokenError::Unavailable(Status::internal(error.to_string()))),
         Err(status) if status.code == 404 => Ok(None),

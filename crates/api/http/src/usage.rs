@@ -43,10 +43,10 @@ async fn get(api: &Api, call: &Call) -> Result<Answer, Status> {
         404 => Status::not_found(&call.at.kind, name),
         _ => status,
     })?;
-    let object: Value = serde_json::from_slice(&found.bytes).unwrap_or_default();
+    let object: Value = serde_json::from_slice(found.served.as_ref()).unwrap_or_default();
     let made = made(api, &call.at.kind, vec![object]).await;
     match made.into_iter().next() {
-        Some(bytes) => verbs::object(api, call, 200, bytes),
+        Some(bytes) => verbs::object(api, call, 200, &bytes),
         None => Err(not_measured(&call.at)),
     }
 }
@@ -66,13 +66,13 @@ async fn list(api: &Api, call: &Call) -> Result<Answer, Status> {
     let asked = call.query.list()?;
     let query = ListQuery { labels: asked.labels, fields: asked.fields, ..ListQuery::default() };
     let found = api.registry().list(&measured_of(api, call)?, &query).await?;
-    let objects = found.items.filter_map(|item| serde_json::from_slice(&item).ok()).collect();
+    let objects = found.items.filter_map(|item| serde_json::from_slice(item.as_ref()).ok()).collect();
     let items = made(api, &call.at.kind, objects).await;
     let made = List {
         revision: found.revision,
         continue_token: String::new(),
         remaining: None,
-        items: Items::ready(items),
+        items: Items::made(items),
     };
     verbs::list_answer(api, call, made).await
 }

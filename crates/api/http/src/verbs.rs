@@ -60,7 +60,7 @@ fn deprecation(at: &At) -> Option<&'static str> {
 
 async fn get(api: &Api, call: &Call) -> Result<Answer, Status> {
     let found = api.registry().get(&call.at, call.query.get("resourceVersion").unwrap_or("")).await?;
-    object(api, call, 200, found.bytes)
+    object(api, call, 200, found.served.bytes())
 }
 
 async fn create(api: &Arc<Api>, call: &Call, body: Bytes) -> Result<Answer, Status> {
@@ -82,28 +82,28 @@ async fn update(api: &Arc<Api>, call: &Call, body: Bytes) -> Result<Answer, Stat
 /// 201 if the request made the object, with the warnings that came up on the way.
 fn answer_write(api: &Api, call: &Call, written: Written, creates: bool) -> Result<Answer, Status> {
     let code = if written.created || creates { 201 } else { 200 };
-    let mut answer = object(api, call, code, written.bytes)?;
+    let mut answer = object(api, call, code, &written.bytes)?;
     answer::warn(&mut answer, &written.warnings);
     Ok(answer)
 }
 
 /// One object in the form that was asked for.
-pub(crate) fn object(api: &Api, call: &Call, code: u16, bytes: Bytes) -> Result<Answer, Status> {
-    let bytes = match call.output.rendering {
-        Rendering::Whole => bytes,
+pub(crate) fn object(api: &Api, call: &Call, code: u16, bytes: &Bytes) -> Result<Answer, Status> {
+    let made = match call.output.rendering {
+        Rendering::Whole => return answer::stored(code, bytes, call.output.format, call.pretty),
         // Of another form's fields only those of the metadata are read, so nothing need be cut out first.
         Rendering::Metadata(_) if call.output.format == Format::Protobuf => {
             let form = protobuf::form_of(&call.at.kind, call.output.rendering)?;
-            let bytes = protobuf::object(&form, &bytes)?;
+            let bytes = protobuf::object(&form, bytes)?;
             return Ok(answer::of(code, Format::Protobuf.content_type(), bytes));
         }
-        Rendering::Metadata(version) => partial::object(&bytes, version).map_err(unreadable)?,
+        Rendering::Metadata(version) => partial::object(bytes, version).map_err(unreadable)?,
         Rendering::Table(version) => {
             let include = list::include_object(&call.query)?;
-            Table::new(&call.at.kind, include, version, api.clock().now()).one(&bytes).map_err(unreadable)?
+            Table::new(&call.at.kind, include, version, api.clock().now()).one(bytes).map_err(unreadable)?
         }
     };
-    answer::stored(code, bytes, call.output.format, call.pretty)
+    answer::stored(code, &made, call.output.format, call.pretty)
 }
 
 fn unreadable(error: serde_json::Error) -> Status {

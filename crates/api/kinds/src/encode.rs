@@ -6,14 +6,19 @@ mod emit;
 mod plan;
 mod tape;
 mod template;
+mod templates;
 
-use bytes::BytesMut;
+use std::sync::Arc;
+
+use bytes::{BufMut, BytesMut};
 use serde_json::Value;
 
 use self::back::{Back, put_varint, varint_length};
 use self::emit::Emit;
 use self::tape::Tape;
-use self::template::{Exchange, Notes, Template};
+pub use self::template::Delta;
+use self::template::{Exchange, Known, Notes, Template};
+pub use self::templates::Templates;
 use crate::builtin::builtin;
 use crate::decode::protobuf::MAGIC;
 use crate::schema::{Schemas, TypeId};
@@ -75,9 +80,11 @@ pub struct Encoder {
     slots: Vec<u32>,
     stack: Vec<u32>,
     /// Of items only: those that others are written after, the last one that served first, and what is noted of a new one.
-    templates: Vec<Template>,
+    templates: Vec<Known>,
     notes: Notes,
     exchange: Exchange,
+    /// Whether the last item was like the first template.
+    fitted: bool,
 }
 
 /// How many forms the items of a list may have in turn before one of them is parsed again.
@@ -109,12 +116,12 @@ impl Encoder {
     /// Appends an item of a list with its head. One that is like another before it but for its values costs little more than a copy.
     pub fn item(&mut self, form: &Form, json: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
         if let Some((template, exchange)) = self.like(form, json) {
-            item_head(exchange.length(), out);
-            template.write(exchange, json, out);
+            field_head(ITEM, exchange.length(), out);
+            exchange.write(template, out);
             return Ok(());
         }
         let message = self.first_of_its_form(form, json)?;
-        item_head(message.len(), out);
+        field_head(ITEM, message.len(), out);
         out.extend_from_slice(message);
         Ok(())
     }
@@ -125,16 +132,23 @@ impl Encoder {
             Some((_, exchange)) => exchange.length(),
             None => self.first_of_its_form(form, json)?.len(),
         };
-        Ok(1 + varint_length(length as u64) + length)
+        Ok(field_length(length))
+    }
+
+    /// The item that was encoded or measured last as what it has beside others; `None` if few are like it.
+    pub fn delta(&self) -> Option<Delta> {
+        let template = &self.templates.first().filter(|_| self.fitted)?.template;
+        if template.is_common() { self.exchange.delta(template) } else { None }
     }
 
     /// The template that this object fits, and what is to be exchanged in it.
     fn like(&mut self, form: &Form, json: &[u8]) -> Option<(&Template, &Exchange)> {
         let exchange = &mut self.exchange;
-        let fits = |template: &mut Template| template.is_of(form.message) && template.fit(json, exchange);
-        let at = self.templates.iter_mut().position(fits)?;
-        self.templates.swap(0, at);
-        Some((self.templates.first()?, &self.exchange))
+        let fits = |known: &mut Known| known.template.is_of(form.message) && known.fit(json, exchange);
+        let found = self.templates.iter_mut().position(fits);
+        self.fitted = found.is_some();
+        self.templates.swap(0, found?);
+        Some((&self.templates.first()?.template, &self.exchange))
     }
 
     /// Encodes an object as a whole; the next ones may be like it.
@@ -145,14 +159,9 @@ impl Encoder {
         self.out.clear();
         self.notes.clear();
         self.write(form, json, true)?;
-        if self.templates.len() < TEMPLATES {
-            self.templates.push(Template::default());
-        }
-        let last = self.templates.len() - 1;
-        if let Some(template) = self.templates.get_mut(last) {
-            template.keep(form.message, json, self.out.written(), &mut self.notes);
-        }
-        self.templates.swap(0, last);
+        let template = Template::new(form.message, json, self.out.written(), &self.notes);
+        self.templates.truncate(TEMPLATES - 1);
+        self.templates.insert(0, Known::new(Arc::new(template)));
         Ok(self.out.written())
     }
 
@@ -161,7 +170,7 @@ impl Encoder {
         self.tape.held()
             + self.out.capacity()
             + (self.slots.capacity() + self.stack.capacity()) * size_of::<u32>()
-            + self.templates.iter().map(Template::held).sum::<usize>()
+            + self.templates.iter().map(Known::held).sum::<usize>()
     }
 
     fn write(&mut self, form: &Form, json: &[u8], note: bool) -> Result<(), EncodeError> {
@@ -198,29 +207,34 @@ pub fn list_head(form: &Form, metadata: &[u8], length: u64) -> Vec<u8> {
     head.written().to_vec()
 }
 
-/// What stands before an item of that length in a list.
-fn item_head(length: usize, out: &mut Vec<u8>) {
-    out.push(2 << 3 | 2);
+/// What stands before a field of that length, if its number is small.
+fn field_head(number: u8, length: usize, out: &mut impl BufMut) {
+    out.put_u8(number << 3 | 2);
     put_varint(length as u64, out);
 }
+
+/// How long a field of that length is with its head.
+fn field_length(length: usize) -> usize {
+    1 + varint_length(length as u64) + length
+}
+
+/// The field of a list that holds an item.
+const ITEM: u8 = 2;
 
 /// What follows the items of a list.
 pub const LIST_TAIL: &[u8] = &[3 << 3 | 2, 0, 4 << 3 | 2, 0];
 
 /// An event of a watch around an object that has its envelope already, with the length that precedes it in a stream.
 pub fn watch_frame(kind: &str, object: &[u8], out: &mut BytesMut) {
-    let mut head = Back::default();
-    // The object stands behind everything else, so its bytes need not pass through here.
-    head.varint(object.len() as u64);
-    head.key(1, 2);
-    let raw = head.written().len() + object.len();
-    head.varint(raw as u64);
-    head.key(2, 2);
-    head.bytes(1, kind.as_bytes());
-    let length = head.written().len() + object.len();
-    out.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes());
-    out.extend_from_slice(head.written());
-    out.extend_from_slice(object);
+    let raw = field_length(object.len());
+    let length = field_length(kind.len()) + field_length(raw);
+    out.reserve(size_of::<u32>() + length);
+    out.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
+    field_head(1, kind.len(), out);
+    out.put_slice(kind.as_bytes());
+    field_head(2, raw, out);
+    field_head(1, object.len(), out);
+    out.put_slice(object);
 }
 
 #[cfg(test)]

@@ -257,7 +257,8 @@ impl Registry {
                     let entry = done.entries.into_iter().last().flatten();
                     let entry =
                         entry.ok_or_else(|| Status::internal("the store kept nothing of a new object"))?;
-                    let (bytes, revision) = (self.served(at, &entry).await?, entry.modified());
+                    let revision = entry.modified();
+                    let bytes = self.served(at, entry).await?.bytes().clone();
                     if at.kind.rules.is_some() {
                         self.inner().definitions.wrote(&at.kind, revision);
                     }

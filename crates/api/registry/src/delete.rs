@@ -142,7 +142,7 @@ impl Registry {
         let now = live.entry.modified();
         let (txn, removed, last) = match step {
             Step::Nothing => {
-                let bytes = self.served(at, &live.entry).await?;
+                let bytes = self.served(at, live.entry.clone()).await?.bytes().clone();
                 return Ok(Ok(Deleted { bytes, revision: now, still_there: true }));
             }
             Step::Mark(object) => {
@@ -198,15 +198,15 @@ impl Registry {
         let shown = found.iter().zip(gone).filter(|(_, gone)| *gone);
         let shown: Vec<_> = shown.map(|((_, entry), _)| (entry.clone(), entry.modified())).collect();
         let items = if at.kind.rules.is_some() {
-            self.served_all(at, &shown).await?
+            Items::made(self.served_all(at, &shown).await?)
         } else {
             let mut items = Vec::with_capacity(shown.len());
-            for (entry, _) in &shown {
+            for (entry, _) in shown {
                 items.push(self.served(at, entry).await?);
             }
-            items
+            Items::ready(items)
         };
-        Ok(List { revision, continue_token: String::new(), remaining: None, items: Items::ready(items) })
+        Ok(List { revision, continue_token: String::new(), remaining: None, items })
     }
 
     /// Deletes many at once, because each waits for the disk. Says of each whether it was this call that did it.

@@ -30,6 +30,7 @@ mod quota;
 mod registry;
 pub mod request;
 mod selection;
+mod served;
 mod services;
 pub mod strategies;
 pub mod strategy;
@@ -50,5 +51,6 @@ pub use request::{
     At, DeleteOptions, FieldValidation, Given, Judge, ListQuery, Patch, Propagation, User, VersionMatch,
     WatchQuery, WriteOptions,
 };
+pub use served::Served;
 pub use strategy::Strategy;
 pub use watch::{WatchEvent, WatchKind, Watching};

@@ -141,7 +141,7 @@ impl Registry {
         let shown = limit.unwrap_or(chosen.len());
         let items = chosen.into_iter().take(shown).map(|(.., bytes)| bytes).collect();
         let continue_token = continue_token.unwrap_or_default();
-        Ok(List { revision, continue_token, remaining: None, items: Items::ready(items) })
+        Ok(List { revision, continue_token, remaining: None, items: Items::made(items) })
     }
 
     /// Which of these a selection takes in the form in which they are served, and that form; not more than `limit`.
@@ -179,11 +179,11 @@ impl Registry {
         let items = if custom::is_remote(&at.kind) {
             let chosen: Vec<(Entry, Revision)> =
                 chosen.into_iter().map(|entry| (entry.clone(), entry.modified())).collect();
-            self.served_all(at, &chosen).await?
+            Items::made(self.served_all(at, &chosen).await?)
         } else {
-            chosen.iter().filter_map(|entry| served(catalog, at, entry)).collect()
+            Items::ready(chosen.iter().filter_map(|entry| served(catalog, at, entry)).collect())
         };
-        Ok(List { revision, continue_token: String::new(), remaining: None, items: Items::ready(items) })
+        Ok(List { revision, continue_token: String::new(), remaining: None, items })
     }
 
     /// The keys and entries that a list would show, for those who do something with each.

@@ -22,6 +22,7 @@ use crate::gate::Gate;
 use crate::list::Pins;
 use crate::quota::{self, Quotas};
 use crate::request::At;
+use crate::served::Served;
 use crate::services::{Allocator, keeping, repair};
 use crate::{bootstrap, convert, custom, encode, failure, key, measured, namespaces, subresource};
 
@@ -102,7 +103,7 @@ pub(crate) struct Inner {
 /// An object as it is served.
 #[derive(Clone, Debug)]
 pub struct Found {
-    pub bytes: Bytes,
+    pub served: Served,
     pub revision: Revision,
 }
 
@@ -232,9 +233,10 @@ impl Registry {
         let entry = self.entry(&snapshot, at)?;
         if at.subresource.as_deref() == Some("scale") {
             let scale = subresource::scale::of(at, name, &self.object(at, &entry).await?)?;
-            return Ok(Found { bytes: encode::plain(&scale), revision: entry.modified() });
+            return Ok(Found { served: Served::Made(encode::plain(&scale)), revision: entry.modified() });
         }
-        Ok(Found { bytes: self.served(at, &entry).await?, revision: entry.modified() })
+        let revision = entry.modified();
+        Ok(Found { served: self.served(at, entry).await?, revision })
     }
 
     /// The stored form of an object, for those in this process who need it whole.
@@ -263,20 +265,20 @@ impl Registry {
         }
     }
 
-    /// The bytes that a client of this version of the kind gets.
-    pub(crate) async fn served(&self, at: &At, entry: &Entry) -> Result<Bytes, Status> {
+    /// What a client of this version of the kind gets.
+    pub(crate) async fn served(&self, at: &At, entry: Entry) -> Result<Served, Status> {
         if at.kind.rules.is_some() {
-            let shown = custom::show(&self.catalog(), &at.kind, entry, entry.modified())?;
-            return match shown {
-                Some(bytes) => Ok(bytes),
-                None => Ok(self.served_all(at, &[(entry.clone(), entry.modified())]).await?.swap_remove(0)),
-            };
+            let shown = custom::show(&self.catalog(), &at.kind, &entry, entry.modified())?;
+            return Ok(Served::Made(match shown {
+                Some(bytes) => bytes,
+                None => self.served_all(at, &[(entry.clone(), entry.modified())]).await?.swap_remove(0),
+            }));
         }
         if !convert::is_needed(&at.kind) {
-            return Ok(entry.bytes().clone());
+            return Ok(Served::Stored(entry));
         }
-        let object = convert::to_served(&at.kind, parse(entry)?);
-        Ok(encode::encode(&object).with_revision(entry.modified().get()))
+        let object = convert::to_served(&at.kind, parse(&entry)?);
+        Ok(Served::Made(encode::encode(&object).with_revision(entry.modified().get())))
     }
 
     /// Many objects of a custom kind, each with when it took its form.

@@ -140,12 +140,13 @@ impl Selection {
         if !own && self.labels.is_everything() {
             return true;
         }
-        let traits = entry.memo(|bytes| Traits::read(bytes, self.selectable));
-        self.labels.matches(|key| traits.label(key))
-            && self.fields.iter().all(|term| match term.field {
-                Asked::Own(at) => (self.value(&traits, at) == term.value) == term.equal,
-                Asked::Name | Asked::Namespace | Asked::Defined(_) => true,
-            })
+        Traits::of(entry, self.selectable, |traits| {
+            self.labels.matches(|key| traits.label(key))
+                && self.fields.iter().all(|term| match term.field {
+                    Asked::Own(at) => (self.value(traits, at) == term.value) == term.equal,
+                    Asked::Name | Asked::Namespace | Asked::Defined(_) => true,
+                })
+        })
     }
 
     /// What stands in a field; in the first of its places that is filled, where it has several.
@@ -181,7 +182,7 @@ impl Selection {
 
 /// Whether a stored object of this kind is being deleted, without reading it twice.
 pub(crate) fn is_deleting(kind: &Kind, entry: &Entry) -> bool {
-    entry.memo(|bytes| Traits::read(bytes, strategy(kind).selectable())).deleting
+    Traits::of(entry, strategy(kind).selectable(), |traits| traits.deleting)
 }
 
 /// What stands at `spec.colour`, as a selector compares it.

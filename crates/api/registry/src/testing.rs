@@ -97,7 +97,7 @@ impl Api {
 
     pub(crate) async fn get(&self, resource: &str, namespace: &str, name: &str) -> Result<Value, Status> {
         let found = self.registry.get(&self.at(resource, namespace, name), "").await?;
-        Ok(serde_json::from_slice(&found.bytes).unwrap())
+        Ok(serde_json::from_slice(found.served.as_ref()).unwrap())
     }
 
     pub(crate) async fn delete(&self, resource: &str, namespace: &str, name: &str) -> Result<Value, Status> {
@@ -123,7 +123,7 @@ impl Api {
         query: ListQuery,
     ) -> Result<Vec<String>, Status> {
         let list = self.registry.list(&self.at(resource, namespace, ""), &query).await?;
-        let parsed = list.items.map(|bytes| serde_json::from_slice::<Value>(&bytes).unwrap());
+        let parsed = list.items.map(|bytes| serde_json::from_slice::<Value>(bytes.as_ref()).unwrap());
         Ok(parsed.map(|object| object["metadata"]["name"].as_str().unwrap().to_owned()).collect())
     }
 

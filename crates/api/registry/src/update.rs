@@ -279,7 +279,7 @@ impl Registry {
                 let revision = committed.revision;
                 let entry = committed.entries.into_iter().last().flatten().filter(|_| !done);
                 let bytes = match entry {
-                    Some(entry) => self.served(at, &entry).await?,
+                    Some(entry) => self.served(at, entry).await?.bytes().clone(),
                     None => self.unwritten(at, live, &object, &encoded)?,
                 };
                 if at.kind.rules.is_some() {

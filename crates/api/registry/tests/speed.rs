@@ -87,7 +87,7 @@ async fn writes_are_cheap() {
         let query = ListQuery { labels: "app=load".to_owned(), ..ListQuery::default() };
         let started = Instant::now();
         let list = registry.list(&at(&registry, "pods", None, None), &query).await.unwrap();
-        let bytes: usize = list.items.map(|bytes| bytes.len()).sum();
+        let bytes: usize = list.items.map(|bytes| bytes.as_ref().len()).sum();
         println!("{turn} list of {COUNT} Pods by label, {} KiB: {:?}", bytes / 1024, started.elapsed());
     }
 }

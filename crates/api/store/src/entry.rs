@@ -1,12 +1,14 @@
 //! What a writer hands in and what is stored. Knows where the revision goes, never what the bytes mean.
 
-use std::any::Any;
+mod memos;
+
 use std::fmt;
 use std::io::Write as _;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
 
+use self::memos::Memos;
 use crate::Revision;
 
 /// Bytes to store, and the place where the store writes the revision that it gives them.
@@ -42,7 +44,7 @@ struct Stored {
     created: Revision,
     modified: Revision,
     hole: Hole,
-    memo: OnceLock<Arc<dyn Any + Send + Sync>>,
+    memos: Memos,
 }
 
 /// Where in the bytes the digits of the revision stand. Two small numbers, as there is one for every entry.
@@ -89,17 +91,14 @@ impl Entry {
         self.0.modified
     }
 
-    /// What `make` reads out of the bytes, made at most once for an entry and shared from then on. There is one slot:
-    /// a caller that asks for a second type gets it made anew each time.
-    pub fn memo<T: Send + Sync + 'static>(&self, make: impl FnOnce(&Bytes) -> T) -> Arc<T> {
-        if let Some(kept) = self.0.memo.get()
-            && let Ok(typed) = Arc::downcast(Arc::clone(kept))
-        {
-            return typed;
-        }
-        let made = Arc::new(make(&self.0.bytes));
-        let kept = self.0.memo.get_or_init(|| made.clone());
-        Arc::downcast(Arc::clone(kept)).unwrap_or(made)
+    /// What was remembered of it, by the type of that.
+    pub fn recall<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.0.memos.find()
+    }
+
+    /// Keeps something that was made of the bytes for as long as the entry lives. Of each type the first stays.
+    pub fn remember<T: Send + Sync + 'static>(&self, made: T) {
+        self.0.memos.keep(made);
     }
 
     /// Whether both are the same stored value, not just equal ones.
@@ -132,7 +131,7 @@ impl Entry {
     }
 
     pub(crate) fn stored(bytes: Bytes, created: Revision, modified: Revision, hole: Hole) -> Self {
-        Entry(Arc::new(Stored { bytes, created, modified, hole, memo: OnceLock::new() }))
+        Entry(Arc::new(Stored { bytes, created, modified, hole, memos: Memos::default() }))
     }
 
     pub(crate) fn hole(&self) -> Hole {

@@ -2,11 +2,12 @@
 //! a few megabytes is only measured then, and encoded on its way. Other requests have their turn in between.
 
 use bytes::Bytes;
-use kedge_kinds::encode::{self, Encoder, Form, LIST_TAIL};
+use kedge_kinds::encode::{self, Delta, Encoder, Form, LIST_TAIL, Templates};
 use kedge_kinds::{Kind, Status};
-use kedge_registry::Items;
+use kedge_registry::{Items, Served};
 
-use super::{Lengths, ProtobufError, Which, form, form_of};
+use super::lengths::Lengths;
+use super::{ProtobufError, Which, form, form_of};
 use crate::body::Body;
 use crate::media::Rendering;
 use crate::partial::ListMeta;
@@ -18,12 +19,19 @@ const HELD: usize = 4 * 1024 * 1024;
 /// After as many items that are only measured others have their turn.
 const TURN: usize = 64;
 
+/// What is remembered from one list to the next.
+#[derive(Default)]
+pub(crate) struct Lists {
+    lengths: Lengths,
+    templates: Templates,
+}
+
 pub(crate) async fn list(
     kind: &Kind,
     rendering: Rendering,
     mut items: Items,
     meta: &ListMeta,
-    lengths: &Lengths,
+    lists: &Lists,
     which: Option<Which>,
 ) -> Result<Body, Status> {
     let item = form_of(kind, rendering)?.into_owned();
@@ -34,15 +42,15 @@ pub(crate) async fn list(
     };
     let metadata = metadata(meta)?;
     let tail = std::iter::once(Bytes::from_static(LIST_TAIL));
-    if let Some(length) = which.as_ref().and_then(|which| lengths.find(which)) {
+    let encoder = lists.templates.encoder(&item);
+    let mut objects = Objects { item, encoder, remembers: rendering == Rendering::Whole };
+    if let Some(length) = which.as_ref().and_then(|which| lists.lengths.find(which)) {
         let head = Bytes::from(encode::list_head(&list, &metadata, length));
-        let all = Again { items, item, encoder: Encoder::default() };
-        return Ok(Body::chunks(std::iter::once(head).chain(all).chain(tail)));
+        return Ok(Body::chunks(std::iter::once(head).chain(Again { items, objects }).chain(tail)));
     }
-    let mut encoder = Encoder::default();
     let (mut held, mut length) = (Vec::new(), 0);
     while length < HELD {
-        let chunk = chunk(&mut items, &item, &mut encoder)?;
+        let chunk = objects.chunk(&mut items)?;
         if chunk.is_empty() {
             break;
         }
@@ -51,18 +59,19 @@ pub(crate) async fn list(
         tokio::task::yield_now().await;
     }
     let (rest, mut length) = (items.clone(), length as u64);
-    for (seen, json) in (1usize..).zip(items) {
-        length += encoder.item_length(&item, &json).map_err(ProtobufError::Encode)? as u64;
+    for (seen, object) in (1usize..).zip(items) {
+        length += objects.length(&object)? as u64;
         if seen.is_multiple_of(TURN) {
             tokio::task::yield_now().await;
         }
     }
     // A short list is measured as fast as its length is found.
     if let Some(which) = which.filter(|_| length > HELD as u64) {
-        lengths.keep(which, length);
+        lists.lengths.keep(which, length);
     }
+    lists.templates.keep(&objects.encoder);
     let head = Bytes::from(encode::list_head(&list, &metadata, length));
-    let again = Again { items: rest, item, encoder };
+    let again = Again { items: rest, objects };
     Ok(Body::chunks(std::iter::once(head).chain(held).chain(again).chain(tail)))
 }
 
@@ -73,24 +82,67 @@ fn metadata(meta: &ListMeta) -> Result<Vec<u8>, ProtobufError> {
     Ok(Encoder::default().message(&form, &json)?.to_vec())
 }
 
-/// The next few items, or nothing at the end.
-fn chunk(items: &mut Items, item: &Form, encoder: &mut Encoder) -> Result<Vec<u8>, ProtobufError> {
-    let mut out = Vec::new();
-    while out.len() < CHUNK {
-        let Some(json) = items.next() else { break };
-        if out.capacity() == 0 {
-            out.reserve(CHUNK + CHUNK / 4);
+/// Encodes the objects of one list.
+struct Objects {
+    item: Form,
+    encoder: Encoder,
+    /// Whether what is found out about an object stays with it for the next list.
+    remembers: bool,
+}
+
+impl Objects {
+    /// The next few, or nothing at the end.
+    fn chunk(&mut self, items: &mut Items) -> Result<Vec<u8>, ProtobufError> {
+        let mut out = Vec::new();
+        while out.len() < CHUNK {
+            let Some(object) = items.next() else { break };
+            if out.capacity() == 0 {
+                out.reserve(CHUNK + CHUNK / 4);
+            }
+            match self.known(&object) {
+                Some(delta) => delta.item(&mut out),
+                None => {
+                    self.encoder.item(&self.item, object.as_ref(), &mut out)?;
+                    self.remember(&object);
+                }
+            }
         }
-        encoder.item(item, &json, &mut out)?;
+        Ok(out)
     }
-    Ok(out)
+
+    /// How long one is going to be.
+    fn length(&mut self, object: &Served) -> Result<usize, ProtobufError> {
+        if let Some(delta) = self.known(object) {
+            return Ok(delta.item_length());
+        }
+        let length = self.encoder.item_length(&self.item, object.as_ref())?;
+        self.remember(object);
+        Ok(length)
+    }
+
+    /// What an earlier list has left with the object.
+    fn known<'o>(&self, object: &'o Served) -> Option<&'o Delta> {
+        match object {
+            Served::Stored(entry) => entry.recall().filter(|delta: &&Delta| delta.is_of(&self.item)),
+            Served::Made(_) => None,
+        }
+    }
+
+    /// Leaves with an object what it is encoded from the next time.
+    fn remember(&self, object: &Served) {
+        if let Served::Stored(entry) = object
+            && self.remembers
+            && let Some(delta) = self.encoder.delta()
+        {
+            entry.remember(delta);
+        }
+    }
 }
 
 /// What was measured before and is now sent.
 struct Again {
     items: Items,
-    item: Form,
-    encoder: Encoder,
+    objects: Objects,
 }
 
 impl Iterator for Again {
@@ -98,7 +150,7 @@ impl Iterator for Again {
 
     fn next(&mut self) -> Option<Bytes> {
         // What could be encoded once can be encoded again; if not, the client notices that bytes are missing.
-        let chunk = chunk(&mut self.items, &self.item, &mut self.encoder).ok()?;
+        let chunk = self.objects.chunk(&mut self.items).ok()?;
         (!chunk.is_empty()).then(|| Bytes::from(chunk))
     }
 }

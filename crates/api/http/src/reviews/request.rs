@@ -113,7 +113,7 @@ pub(super) async fn token(
 
 async fn find(api: &Api, at: &At) -> Result<Value, Status> {
     let found = api.registry().get(at, "").await?;
-    serde_json::from_slice(&found.bytes).map_err(|error| Status::internal(error.to_string()))
+    serde_json::from_slice(found.served.as_ref()).map_err(|error| Status::internal(error.to_string()))
 }
 
 fn uid(object: &Value) -> String {

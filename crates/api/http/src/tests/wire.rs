@@ -154,6 +154,44 @@ async fn lists_of_any_length_are_what_they_are_in_json() {
     assert_eq!((&one["kind"], &one["metadata"]), (&json!("PartialObjectMetadata"), &json["metadata"]));
 }
 
+/// What is left with the objects of a list for the next one goes when they change.
+#[tokio::test]
+async fn a_list_after_changes_is_what_it_is_in_json() {
+    let server = Server::start().await;
+    let admin = &server.admin;
+    let path = |name: &str| format!("{PODS}/{name}");
+    for number in 0..30 {
+        assert_eq!(call(admin, "POST", PODS, pod(&format!("p-{number}")).to_string()).await.code, 201);
+    }
+    let metadata = || send(admin, request("GET", PODS, &[("accept", METADATA_LIST)], ""));
+    let agree = async |when: &str| {
+        let before = metadata().await;
+        let json = call(admin, "GET", PODS, "").await.json();
+        for turn in 0..3 {
+            let (got, _) = speak(admin, "GET", PODS, None).await;
+            assert!(got.body == written(&json), "{when}, {turn}");
+        }
+        // What one form leaves is not taken for the other.
+        assert!(metadata().await.body == before.body, "{when}");
+        json["items"].as_array().unwrap().len()
+    };
+    assert_eq!(agree("new").await, 30);
+    for number in 0..10 {
+        let label = json!({"metadata": {"labels": {"app": "x".repeat(number * 6)}}}).to_string();
+        let name = path(&format!("p-{number}"));
+        let merge = [("content-type", "application/merge-patch+json")];
+        assert_eq!(send(admin, request("PATCH", &name, &merge, label)).await.code, 200);
+    }
+    for number in 10..15 {
+        let gone = call(admin, "DELETE", &path(&format!("p-{number}")), r#"{"gracePeriodSeconds":0}"#).await;
+        assert_eq!(gone.code, 200);
+    }
+    for number in 30..33 {
+        assert_eq!(call(admin, "POST", PODS, pod(&format!("other-{number}")).to_string()).await.code, 201);
+    }
+    assert_eq!(agree("changed").await, 28);
+}
+
 /// The events of a watch as they arrive: what happened, and the object.
 struct Frames {
     body: crate::Body,
@@ -213,8 +251,21 @@ async fn a_watch_sends_frames() {
     }
     let (_, object) = metadata.next().await.unwrap();
     assert_eq!((&read(&object)["kind"], read(&object).get("data")), (&json!("PartialObjectMetadata"), None));
-    call(admin, "DELETE", &format!("{MAPS}/seen"), "").await;
-    assert_eq!(whole.next().await.unwrap().0, "DELETED");
+    // The writer was told in protobuf, too, and nobody looked at the watches until several things had happened.
+    let seen = format!("{MAPS}/seen");
+    let mut told = Vec::new();
+    for value in ["c", "d"] {
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "seen"}, "data": {"a": value}});
+        let (got, _) = speak(admin, "PUT", &seen, Some(&map)).await;
+        told.push(("MODIFIED".to_owned(), got.body));
+    }
+    call(admin, "DELETE", &seen, "").await;
+    for watch in [&mut whole, &mut second] {
+        for wanted in &told {
+            assert_eq!(watch.next().await.as_ref(), Some(wanted));
+        }
+        assert_eq!(watch.next().await.unwrap().0, "DELETED");
+    }
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ pub(super) async fn delete(api: &Api, call: &Call, body: Bytes) -> Result<Answer
     let deleted = api.registry().delete(&call.at, &delete, &options).await?;
     // Other deletions that take a while answer 200: clients have come to rely on it.
     let code = if deleted.still_there && orphan == Some(false) { 202 } else { 200 };
-    super::object(api, call, code, deleted.bytes)
+    super::object(api, call, code, &deleted.bytes)
 }
 
 pub(super) async fn delete_collection(api: &Api, call: &Call, body: Bytes) -> Result<Answer, Status> {

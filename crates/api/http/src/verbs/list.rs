@@ -44,7 +44,7 @@ pub(super) async fn answer(
     let kind = &call.at.kind;
     if call.output.format == Format::Protobuf {
         let body =
-            protobuf::list(kind, call.output.rendering, found.items, &meta, api.lengths(), which).await?;
+            protobuf::list(kind, call.output.rendering, found.items, &meta, api.lists(), which).await?;
         return Ok(answer::of(200, Format::Protobuf.content_type(), body));
     }
     let body = match call.output.rendering {

@@ -135,7 +135,7 @@ impl Stream {
         if self.done {
             return None;
         }
-        let mut out = BytesMut::new();
+        let mut out = Piece::default();
         match self.wake().await {
             Wake::Event(Ok(event)) => self.write(&event, &mut out),
             Wake::Event(Err(status)) => self.fail(&status, &mut out),
@@ -152,7 +152,7 @@ impl Stream {
                 Err(status) => self.fail(&status, &mut out),
             }
         }
-        Some(out.freeze())
+        Some(out.finish())
     }
 
     async fn wake(&mut self) -> Wake {
@@ -174,7 +174,7 @@ impl Stream {
         }
     }
 
-    fn write(&mut self, event: &WatchEvent, out: &mut BytesMut) {
+    fn write(&mut self, event: &WatchEvent, out: &mut Piece) {
         if let Some(form) = &self.form {
             let name = match event.kind {
                 WatchKind::Added => "ADDED",
@@ -182,8 +182,8 @@ impl Stream {
                 WatchKind::Deleted => "DELETED",
                 WatchKind::InitialEventsEnd(revision) => return self.write_bookmark(revision, true, out),
             };
-            return match protobuf::event(&event.bytes, self.call.output.rendering, || Ok(&**form)) {
-                Ok(object) => encode::watch_frame(name, &object, out),
+            return match protobuf::frame(name, &event.bytes, self.call.output.rendering, || Ok(&**form)) {
+                Ok(frame) => out.share(frame),
                 Err(error) => self.fail(&error.into(), out),
             };
         }
@@ -201,6 +201,7 @@ impl Stream {
         match rendered {
             Ok(bytes) => {
                 self.first = false;
+                let out = out.own();
                 out.reserve(head.len() + bytes.len() + 2);
                 out.extend_from_slice(head);
                 out.extend_from_slice(&bytes);
@@ -210,7 +211,7 @@ impl Stream {
         }
     }
 
-    fn write_bookmark(&mut self, revision: Revision, initial_end: bool, out: &mut BytesMut) {
+    fn write_bookmark(&mut self, revision: Revision, initial_end: bool, out: &mut Piece) {
         let mut metadata = json!({ "resourceVersion": revision.to_string() });
         if initial_end {
             metadata["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
@@ -235,13 +236,47 @@ impl Stream {
     }
 
     /// Once the stream has begun, a failure is its last event.
-    fn fail(&mut self, status: &Status, out: &mut BytesMut) {
+    fn fail(&mut self, status: &Status, out: &mut Piece) {
         self.write_made("ERROR", &status.to_object(), out);
         self.done = true;
     }
 
-    fn write_made(&self, name: &str, object: &Value, out: &mut BytesMut) {
-        write_made(self.form.is_some(), name, object, out);
+    fn write_made(&self, name: &str, object: &Value, out: &mut Piece) {
+        write_made(self.form.is_some(), name, object, out.own());
+    }
+}
+
+/// What a watch sends at a time. One event that others send as well is sent as it is; several are copied together.
+#[derive(Default)]
+struct Piece {
+    shared: Bytes,
+    own: BytesMut,
+}
+
+impl Piece {
+    fn len(&self) -> usize {
+        self.shared.len() + self.own.len()
+    }
+
+    /// Appends what others have, too.
+    fn share(&mut self, bytes: Bytes) {
+        if self.len() == 0 {
+            self.shared = bytes;
+        } else {
+            self.own().extend_from_slice(&bytes);
+        }
+    }
+
+    /// The place for what nobody else has.
+    fn own(&mut self) -> &mut BytesMut {
+        if !self.shared.is_empty() {
+            self.own.extend_from_slice(&std::mem::take(&mut self.shared));
+        }
+        &mut self.own
+    }
+
+    fn finish(self) -> Bytes {
+        if self.own.is_empty() { self.shared } else { self.own.freeze() }
     }
 }
 

@@ -1,6 +1,8 @@
 //! Protobuf written from its end to its beginning: what stands before a message is its length, which is known only once the
 //! message is written.
 
+use bytes::BufMut;
+
 #[derive(Debug, Default)]
 pub(super) struct Back {
     buffer: Vec<u8>,
@@ -102,11 +104,11 @@ pub(super) fn varint_length(number: u64) -> usize {
 }
 
 /// The same number written forwards.
-pub(super) fn put_varint(mut number: u64, out: &mut Vec<u8>) {
+pub(super) fn put_varint(mut number: u64, out: &mut impl BufMut) {
     while number >= 0x80 {
         // The low seven bits, and the sign that more follow.
-        out.push((number & 0x7f) as u8 | 0x80);
+        out.put_u8((number & 0x7f) as u8 | 0x80);
         number >>= 7;
     }
-    out.push(number as u8);
+    out.put_u8(number as u8);
 }

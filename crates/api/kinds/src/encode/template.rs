@@ -1,12 +1,20 @@
 //! An item of a list that others are written after. The items of a list have much in common: where one differs from this one only in texts,
 //! numbers and times, its encoding is this one's with those exchanged, and it need not be parsed. Knows no schema.
 
+mod delta;
 mod exchange;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::schema::TypeId;
 use crate::time::Precision;
 
+pub use self::delta::Delta;
 pub(super) use self::exchange::Exchange;
+
+/// As many objects that are like a template make it worth to be held for them.
+const COMMON: usize = 8;
 
 /// What can be exchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,67 +85,93 @@ impl Notes {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Template {
-    message: Option<TypeId>,
-    json: Vec<u8>,
-    encoded: Vec<u8>,
+    message: TypeId,
+    json: Box<[u8]>,
+    encoded: Arc<[u8]>,
     /// In the order of the JSON.
     leaves: Vec<Leaf>,
-    /// Those that differed in objects before, in the same order: likely to differ again.
-    varying: Vec<usize>,
     /// Outer ones first.
     lengths: Vec<Length>,
+    /// How often an object was found to fit; one that is measured and then written counts twice.
+    served: AtomicUsize,
 }
 
 impl Template {
+    /// The object that the notes are of.
+    pub(super) fn new(message: TypeId, json: &[u8], encoded: &[u8], notes: &Notes) -> Self {
+        let from_start = |(start, end): (usize, usize)| (encoded.len() - start, encoded.len() - end);
+        let mut leaves: Vec<Leaf> =
+            notes.leaves.iter().map(|leaf| Leaf { encoded: from_start(leaf.encoded), ..*leaf }).collect();
+        leaves.sort_unstable_by_key(|leaf| leaf.json);
+        let lengths = notes.lengths.iter();
+        let lengths =
+            lengths.map(|length| Length { encoded: from_start(length.encoded), ..*length }).collect();
+        let served = AtomicUsize::new(0);
+        Self { message, json: json.into(), encoded: encoded.into(), leaves, lengths, served }
+    }
+
     pub(super) fn is_of(&self, message: TypeId) -> bool {
-        self.message == Some(message)
+        self.message == message
+    }
+
+    pub(super) fn message(&self) -> TypeId {
+        self.message
+    }
+
+    /// Whether so many are like it that what is kept of each may lean on it: all of them together hold one.
+    pub(super) fn is_common(&self) -> bool {
+        self.served.load(Ordering::Relaxed) >= COMMON
     }
 
     pub(super) fn held(&self) -> usize {
-        self.json.capacity()
-            + self.encoded.capacity()
+        self.json.len()
+            + self.encoded.len()
             + self.leaves.capacity() * size_of::<Leaf>()
-            + self.varying.capacity() * size_of::<usize>()
             + self.lengths.capacity() * size_of::<Length>()
     }
+}
 
-    /// Becomes the object that the notes are of. Leaves other memory for notes.
-    pub(super) fn keep(&mut self, message: TypeId, json: &[u8], encoded: &[u8], notes: &mut Notes) {
-        self.message = Some(message);
-        self.json.clear();
-        self.json.extend_from_slice(json);
-        self.encoded.clear();
-        self.encoded.extend_from_slice(encoded);
-        std::mem::swap(&mut self.leaves, &mut notes.leaves);
-        std::mem::swap(&mut self.lengths, &mut notes.lengths);
-        let from_start = |(start, end): (usize, usize)| (encoded.len() - start, encoded.len() - end);
-        self.leaves.iter_mut().for_each(|leaf| leaf.encoded = from_start(leaf.encoded));
-        self.lengths.iter_mut().for_each(|length| length.encoded = from_start(length.encoded));
-        self.leaves.sort_unstable_by_key(|leaf| leaf.json);
-        self.varying.clear();
+/// A template, and what one encoder has learnt about the objects that are like it.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) template: Arc<Template>,
+    /// The leaves that differed in objects before, in their order: likely to differ again.
+    varying: Vec<usize>,
+}
+
+impl Known {
+    pub(super) fn new(template: Arc<Template>) -> Self {
+        Self { template, varying: Vec::new() }
+    }
+
+    pub(super) fn held(&self) -> usize {
+        self.template.held() + self.varying.capacity() * size_of::<usize>()
     }
 
     /// Whether an object is this one with other values. Then `exchange` has what is to be exchanged.
     pub(super) fn fit(&mut self, json: &[u8], exchange: &mut Exchange) -> bool {
-        exchange.begin(self);
+        exchange.begin(&self.template);
         let fits = self.compare(json, exchange).is_some();
         if fits {
-            exchange.finish(self);
+            exchange.finish(&self.template, json);
+            self.template.served.fetch_add(1, Ordering::Relaxed);
         }
         fits
     }
 
     fn compare(&mut self, json: &[u8], exchange: &mut Exchange) -> Option<()> {
+        let template = &*self.template;
         let (mut own, mut other) = (0, 0);
         // Which leaf comes next, and which of the varying ones.
         let (mut next, mut varying) = (0, 0);
         loop {
-            let (at, start) = match self.next_varying(varying, own, json.get(other..)?) {
+            let (at, start) = match next_varying(template, self.varying.get(varying), own, json.get(other..)?)
+            {
                 Some((at, same)) => (at, other + same),
                 None => {
-                    let (rest, others) = (self.json.get(own..)?, json.get(other..)?);
+                    let (rest, others) = (template.json.get(own..)?, json.get(other..)?);
                     // Mostly nothing differs any more, and that is seen sooner than where something does.
                     if rest == others {
                         return Some(());
@@ -146,32 +180,32 @@ impl Template {
                     (own, other) = (own + same, other + same);
                     // All that comes before a leaf is the same in both, so what differs in it stands in the same place of the
                     // same structure.
-                    let at = next + self.leaves.get(next..)?.partition_point(|leaf| leaf.json.1 < own);
-                    let start = other - own.checked_sub(self.leaves.get(at)?.json.0)?;
+                    let at = next + template.leaves.get(next..)?.partition_point(|leaf| leaf.json.1 < own);
+                    let start = other - own.checked_sub(template.leaves.get(at)?.json.0)?;
                     self.varying.insert(varying, at);
                     (at, start)
                 }
             };
             (next, varying) = (at + 1, varying + 1);
-            let leaf = self.leaves.get(at)?;
+            let leaf = template.leaves.get(at)?;
             let end = start + leaf.value.length(json.get(start..)?)?;
-            exchange.add(self, leaf, json, (start, end))?;
+            exchange.add(template, leaf, json, (start, end))?;
             (own, other) = (leaf.json.1, end);
         }
     }
+}
 
-    /// The next leaf that may differ, if all before it is the same, and how much that is. What is known to be of one length is compared
-    /// at once, while to find where two texts part costs more.
-    fn next_varying(&self, varying: usize, own: usize, json: &[u8]) -> Option<(usize, usize)> {
-        let at = *self.varying.get(varying)?;
-        let before = self.json.get(own..self.leaves.get(at)?.json.0)?;
-        json.starts_with(before).then_some((at, before.len()))
-    }
-
-    /// Appends the encoding of the object that was found to fit.
-    pub(super) fn write(&self, exchange: &Exchange, json: &[u8], out: &mut Vec<u8>) {
-        exchange.write(&self.encoded, json, out);
-    }
+/// The next leaf that may differ, if all before it is the same, and how much that is. What is known to be of one length is compared
+/// at once, while to find where two texts part costs more.
+fn next_varying(
+    template: &Template,
+    varying: Option<&usize>,
+    own: usize,
+    json: &[u8],
+) -> Option<(usize, usize)> {
+    let at = *varying?;
+    let before = template.json.get(own..template.leaves.get(at)?.json.0)?;
+    json.starts_with(before).then_some((at, before.len()))
 }
 
 /// How many bytes two texts have in common. Looks at many at a time as long as they are the same.

@@ -177,13 +177,14 @@ fn values_of_items_are_exchanged() {
         for json in [&base, &other, &base] {
             let alone = Encoder::default().message(&form, json.as_bytes()).unwrap().to_vec();
             let mut wanted = Vec::new();
-            item_head(alone.len(), &mut wanted);
+            field_head(ITEM, alone.len(), &mut wanted);
             wanted.extend(alone);
             let mut item = Vec::new();
             encoder.item(&form, json.as_bytes(), &mut item).unwrap();
             assert_eq!(item, wanted, "{case}");
         }
         assert_eq!(encoder.templates.len(), if alike { 1 } else { 2 }, "{case}");
+        assert!(encoder.delta().is_none(), "{case}: few are like it");
     }
     // What is wrong is refused however much else is alike.
     let (form, mut encoder) = (Form::of("", "v1", "Pod").unwrap(), Encoder::default());
@@ -213,6 +214,94 @@ fn all_values_may_differ_at_once() {
         assert_eq!(encoder.item_length(&form, json.as_bytes()).unwrap(), item.len(), "{turn}");
     }
     assert_eq!(encoder.templates.len(), 1);
+}
+
+/// What is kept of an object gives its item again, byte for byte, when the encoder is long gone.
+#[test]
+fn an_item_can_be_made_of_what_it_has_beside_others() {
+    let (form, other) = (Form::of("", "v1", "Pod").unwrap(), Form::of("", "v1", "ConfigMap").unwrap());
+    let args: Vec<String> = (0..100).map(|number| format!("--argument-{number}=value")).collect();
+    let templates = Templates::default();
+    let mut kept = Vec::new();
+    for round in 0..3usize {
+        let mut encoder = templates.encoder(&form);
+        for turn in 0..20usize {
+            let text = |n: usize| "z".repeat(turn * n % 53);
+            let json = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": format!("{}-{round}", text(3)), "generation": turn * 99,
+                "creationTimestamp": format!("2024-05-01T10:00:{turn:02}Z"), "labels": {"a": text(7), "b": "same"}},
+                "spec": {"containers": [{"name": text(5), "stdin": turn % 3 == 0, "args": args, "image": text(11)}]}})
+            .to_string();
+            let (mut item, mut measured) = (Vec::new(), 0);
+            match turn % 2 {
+                0 => encoder.item(&form, json.as_bytes(), &mut item).unwrap(),
+                _ => measured = encoder.item_length(&form, json.as_bytes()).unwrap(),
+            }
+            let delta = encoder.delta();
+            // The first ones are still too few; later rounds know from before how many there are.
+            assert_eq!(delta.is_some(), round > 0 || turn > 7, "{round} {turn}");
+            kept.extend(delta.map(|delta| (delta, json, item, measured)));
+        }
+        assert!(
+            encoder.item(&form, b"{\"metadata\":{}}", &mut Vec::new()).is_ok() && encoder.delta().is_none()
+        );
+        templates.keep(&encoder);
+    }
+    drop(templates);
+    for (delta, json, item, measured) in kept {
+        let mut wanted = Vec::new();
+        Encoder::default().item(&form, json.as_bytes(), &mut wanted).unwrap();
+        let mut again = Vec::new();
+        delta.item(&mut again);
+        assert_eq!(again, wanted, "{json}");
+        assert_eq!(delta.item_length(), wanted.len());
+        assert!(item == wanted || measured == wanted.len());
+        assert!(delta.is_of(&form) && !delta.is_of(&other));
+    }
+}
+
+/// An object of which nearly everything is its own is not kept a second time.
+#[test]
+fn what_has_little_in_common_with_others_is_not_kept() {
+    let form = Form::of("", "v1", "ConfigMap").unwrap();
+    let mut encoder = Encoder::default();
+    for turn in 0..20u8 {
+        let own = char::from(b'a' + turn).to_string().repeat(900);
+        let json =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"x": own}})
+                .to_string();
+        encoder.item(&form, json.as_bytes(), &mut Vec::new()).unwrap();
+        assert!(encoder.delta().is_none(), "{turn}");
+    }
+    assert_eq!(encoder.templates.len(), 1);
+}
+
+#[test]
+fn templates_that_serve_are_kept_within_bounds() {
+    let templates = Templates::default();
+    let forms: Vec<Form> = builtin()
+        .kinds
+        .iter()
+        .filter_map(|kind| Form::of(&kind.gv.group, &kind.gv.version, &kind.kind))
+        .collect();
+    for (turn, form) in forms.iter().cycle().take(forms.len() * 8).enumerate() {
+        let mut encoder = templates.encoder(form);
+        let json =
+            json!({"metadata": {"name": "a", "annotations": {format!("form-{turn}"): "x".repeat(20_000)}}})
+                .to_string();
+        for _ in 0..10 {
+            encoder.item(form, json.as_bytes(), &mut Vec::new()).unwrap();
+        }
+        templates.keep(&encoder);
+        templates.keep(&encoder);
+        let known = templates.encoder(form);
+        assert!((1..=TEMPLATES).contains(&known.templates.len()), "{turn}");
+        assert!(
+            Arc::ptr_eq(&known.templates[0].template, &encoder.templates[0].template),
+            "{turn}: the newest is there"
+        );
+    }
+    let all: usize = forms.iter().map(|form| templates.encoder(form).held()).sum();
+    assert!((1024 * 1024..=2 * 1024 * 1024).contains(&all), "{all}");
 }
 
 #[test]

@@ -9,12 +9,13 @@ use kedge_store::{Entry, Key, Snapshot};
 use crate::catalog::Catalog;
 use crate::registry::parse;
 use crate::request::At;
+use crate::served::Served;
 use crate::{convert, custom, encode};
 
-/// The items' bytes, read out of the snapshot as they are taken. A clone gives the same ones again.
+/// The items, read out of the snapshot as they are taken. A clone gives the same ones again.
 #[derive(Clone, Debug)]
 pub struct Items {
-    ready: VecDeque<Bytes>,
+    ready: VecDeque<Served>,
     rest: Option<Rest>,
     /// How many are read next.
     chunk: usize,
@@ -38,8 +39,13 @@ const FIRST: usize = 16;
 
 impl Items {
     /// Items that are at hand.
-    pub fn ready(items: Vec<Bytes>) -> Self {
+    pub fn ready(items: Vec<Served>) -> Self {
         Self { ready: items.into(), rest: None, chunk: 0 }
+    }
+
+    /// Items that were made.
+    pub fn made(items: Vec<Bytes>) -> Self {
+        Self::ready(items.into_iter().map(Served::Made).collect())
     }
 
     pub(super) fn of(rest: Rest) -> Self {
@@ -67,9 +73,9 @@ impl Items {
 }
 
 impl Iterator for Items {
-    type Item = Bytes;
+    type Item = Served;
 
-    fn next(&mut self) -> Option<Bytes> {
+    fn next(&mut self) -> Option<Served> {
         // What cannot be read is left out, so that one look may find nothing although more follow.
         while self.ready.is_empty() && self.rest.is_some() {
             self.refill();
@@ -79,13 +85,13 @@ impl Iterator for Items {
 }
 
 /// Objects of a converted kind that can't be read are left out: a list must not fail for one of them.
-pub(super) fn served(catalog: &Catalog, at: &At, entry: &Entry) -> Option<Bytes> {
+pub(super) fn served(catalog: &Catalog, at: &At, entry: &Entry) -> Option<Served> {
     if at.kind.rules.is_some() {
-        return custom::show(catalog, &at.kind, entry, entry.modified()).ok()?;
+        return custom::show(catalog, &at.kind, entry, entry.modified()).ok()?.map(Served::Made);
     }
     if !convert::is_needed(&at.kind) {
-        return Some(entry.bytes().clone());
+        return Some(Served::Stored(entry.clone()));
     }
     let object = convert::to_served(&at.kind, parse(entry).ok()?);
-    Some(encode::encode(&object).with_revision(entry.modified().get()))
+    Some(Served::Made(encode::encode(&object).with_revision(entry.modified().get())))
 }

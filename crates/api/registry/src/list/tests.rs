@@ -91,7 +91,8 @@ async fn pages_agree_with_each_other() {
     assert_eq!((second.revision, second.remaining), (first.revision, Some(1)));
     let third = api.registry.list(&at, &query(&second.continue_token)).await.unwrap();
     assert_eq!((third.remaining, third.continue_token.as_str()), (None, ""));
-    let names: String = third.items.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect();
+    let names: String =
+        third.items.map(|bytes| String::from_utf8_lossy(bytes.as_ref()).into_owned()).collect();
     assert!(names.contains("\"name\":\"c\""), "the page is of the first page's time: {names}");
     let selected = ListQuery { labels: "app".to_owned(), ..query("") };
     let page = api.registry.list(&at, &selected).await.unwrap();
@@ -196,7 +197,7 @@ async fn pages_hold_everything_once_whatever_their_size() {
             let left = all.len().saturating_sub(limit * page);
             assert_eq!(list.remaining, (left > 0).then_some(left as u64), "page {page} of {limit}");
             names.extend(list.items.map(|bytes| {
-                let object: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+                let object: serde_json::Value = serde_json::from_slice(bytes.as_ref()).unwrap();
                 object["metadata"]["name"].as_str().unwrap().to_owned()
             }));
             token = list.continue_token;

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
+use kedge_store::Entry;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::strategy::Selectable;
 
 /// An object's labels and, in the order of its kind's list, its selectable fields; and whether it is being deleted.
-/// All that is remembered with an entry, as there is room for one thing only.
+/// Remembered with the entry.
 #[derive(Debug, Default)]
 pub(super) struct Traits {
     labels: Vec<(Box<str>, Box<str>)>,
@@ -19,6 +20,17 @@ const LABELS: [&str; 2] = ["metadata", "labels"];
 const DELETED: [&str; 2] = ["metadata", "deletionTimestamp"];
 
 impl Traits {
+    /// What `see` makes of an entry's traits, which are read out of it at most once.
+    pub(super) fn of<T>(entry: &Entry, selectable: &[Selectable], see: impl FnOnce(&Traits) -> T) -> T {
+        if let Some(traits) = entry.recall() {
+            return see(traits);
+        }
+        let traits = Traits::read(entry.bytes(), selectable);
+        let seen = see(&traits);
+        entry.remember(traits);
+        seen
+    }
+
     /// Bytes that are no object have no traits.
     pub(super) fn read(bytes: &[u8], selectable: &[Selectable]) -> Self {
         let fields = selectable.iter().map(|one| one.absent.into()).collect();

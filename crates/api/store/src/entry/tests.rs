@@ -20,10 +20,32 @@ fn the_revision_is_written_where_the_draft_says() {
 }
 
 #[test]
-fn a_memo_is_made_once() {
+fn one_memo_of_each_type_is_kept() {
     let entry = Entry::fill(&Draft::new("abc"), Revision::ZERO, Revision::ZERO);
-    let first = entry.memo(|bytes| bytes.len());
-    let second = entry.clone().memo(|_| -> usize { panic!("made twice") });
-    assert!(Arc::ptr_eq(&first, &second));
-    assert_eq!(*entry.memo(|bytes| bytes.to_vec()), b"abc", "another type is made anew");
+    assert_eq!(entry.recall::<usize>(), None);
+    entry.remember(3usize);
+    entry.clone().remember("text".to_owned());
+    entry.remember(true);
+    entry.remember(4usize);
+    assert_eq!(entry.clone().recall::<usize>(), Some(&3), "the first of its type");
+    assert_eq!(entry.recall::<String>().map(String::as_str), Some("text"));
+    assert_eq!(entry.recall::<bool>(), Some(&true));
+    assert_eq!(entry.recall::<u8>(), None);
+}
+
+#[test]
+fn many_who_remember_at_once_agree() {
+    let entry = Entry::fill(&Draft::new("abc"), Revision::ZERO, Revision::ZERO);
+    std::thread::scope(|scope| {
+        for turn in 0..8usize {
+            let entry = &entry;
+            scope.spawn(move || {
+                entry.remember(turn);
+                entry.remember(turn as u8);
+                let seen = (entry.recall::<usize>().copied(), entry.recall::<u8>().copied());
+                assert!(seen.0.is_some() && seen.1.is_some());
+                assert_eq!((entry.recall::<usize>().copied(), entry.recall::<u8>().copied()), seen);
+            });
+        }
+    });
 }

@@ -219,7 +219,7 @@ async fn a_connection_can_be_refused() {
 impl World {
     async fn registry_get(&self, resource: &str, namespace: &str, name: &str) -> Value {
         let found = self.registry.get(&self.at(resource, namespace, name), "").await.unwrap();
-        serde_json::from_slice(&found.bytes).unwrap()
+        serde_json::from_slice(found.served.as_ref()).unwrap()
     }
 }
 

@@ -86,7 +86,7 @@ fn door(name: &str, host: &str, port: &str) -> Value {
 async fn listed(world: &World, resource: &str, query: ListQuery) -> (String, String) {
     let list = world.registry.list(&world.at(resource, "shop", ""), &query).await.unwrap();
     let names = list.items.map(|bytes| {
-        let object: Value = serde_json::from_slice(&bytes).unwrap();
+        let object: Value = serde_json::from_slice(bytes.as_ref()).unwrap();
         object["metadata"]["name"].as_str().unwrap().to_owned()
     });
     (names.collect::<Vec<_>>().join(" "), list.continue_token)
@@ -130,7 +130,7 @@ async fn watches_tell_of_what_comes_into_the_selection_and_leaves_it() {
     for (name, host) in [("c", "h1"), ("a", "h2")] {
         let at = world.at(NEW, "shop", name);
         let found = world.registry.get(&at, "").await.unwrap();
-        let mut object: Value = serde_json::from_slice(&found.bytes).unwrap();
+        let mut object: Value = serde_json::from_slice(found.served.as_ref()).unwrap();
         object["host"] = json!(host);
         world.update(NEW, "shop", object).await.unwrap();
     }

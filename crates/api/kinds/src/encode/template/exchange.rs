@@ -2,6 +2,7 @@
 
 use std::str;
 
+use super::delta::{self, Delta, Edits};
 use super::{Leaf, Template, Value};
 use crate::encode::back::put_varint;
 use crate::encode::tape;
@@ -22,6 +23,8 @@ pub(in crate::encode) struct Exchange {
     /// Those of them that may.
     grown: Vec<usize>,
     length: usize,
+    /// All of it.
+    noted: Edits,
 }
 
 /// A time, and what was made of it.
@@ -146,7 +149,7 @@ impl Exchange {
     }
 
     /// Changes the lengths of all that holds exchanged values, inner ones first: a length that needs one more byte makes others grow.
-    pub(super) fn finish(&mut self, template: &Template) {
+    pub(super) fn finish(&mut self, template: &Template, json: &[u8]) {
         if !self.grown.is_empty() {
             let mut grown = std::mem::take(&mut self.grown);
             grown.sort_unstable_by_key(|at| std::cmp::Reverse(*at));
@@ -164,6 +167,7 @@ impl Exchange {
             self.grown = grown;
         }
         self.sort();
+        self.note(json);
     }
 
     /// Puts the edits in the order of the encoding, as it was for the last object if that still holds.
@@ -179,35 +183,46 @@ impl Exchange {
         }
     }
 
-    /// What keeps its length is written over a copy of the template, so that few pieces are copied one by one.
-    pub(super) fn write(&self, template: &[u8], json: &[u8], out: &mut Vec<u8>) {
-        let edits = || self.order.iter().filter_map(|at| self.edits.get(*at));
-        let begin = out.len();
+    fn note(&mut self, json: &[u8]) {
+        let Self { edits, order, made, noted, .. } = self;
+        let new = |edit: &Edit| match edit.from {
+            Source::Json => &json[edit.new.0..edit.new.1],
+            Source::Made => &made[edit.new.0..edit.new.1],
+        };
+        let in_order = || order.iter().filter_map(|at| edits.get(*at));
+        noted.clear();
+        let resizing = || in_order().filter(|edit| !edit.keeps_length());
+        noted.number(resizing().count());
         let mut at = 0;
-        for edit in edits().filter(|edit| !edit.keeps_length()) {
-            out.extend_from_slice(&template[at..edit.gone.0]);
-            out.extend_from_slice(self.put(edit, json));
+        for edit in resizing() {
+            noted.number(edit.gone.0 - at);
+            noted.number(edit.gone.1 - edit.gone.0);
+            noted.text(new(edit));
             at = edit.gone.1;
         }
-        out.extend_from_slice(&template[at..]);
-        let mut rest = &mut out[begin..];
-        let mut at = 0;
-        for edit in edits() {
-            let new = self.put(edit, json);
-            let (_, from) = rest.split_at_mut(edit.gone.0 - at);
-            let (into, behind) = from.split_at_mut(new.len());
-            if edit.keeps_length() {
-                into.copy_from_slice(new);
+        // Places of what is written, from the end of one edit that keeps its length to the next.
+        let (mut at, mut before) = (0, 0);
+        for edit in in_order() {
+            before += edit.gone.0 - at;
+            match edit.keeps_length() {
+                true => {
+                    noted.number(before);
+                    noted.text(new(edit));
+                    before = 0;
+                }
+                false => before += edit.new.1 - edit.new.0,
             }
-            (rest, at) = (behind, edit.gone.1);
+            at = edit.gone.1;
         }
     }
 
-    /// What comes in the place of what goes.
-    fn put<'a>(&'a self, edit: &Edit, json: &'a [u8]) -> &'a [u8] {
-        match edit.from {
-            Source::Json => &json[edit.new.0..edit.new.1],
-            Source::Made => &self.made[edit.new.0..edit.new.1],
-        }
+    /// Appends the encoding.
+    pub(in crate::encode) fn write(&self, template: &Template, out: &mut Vec<u8>) {
+        delta::apply(&template.encoded, self.noted.bytes(), out);
+    }
+
+    /// The same, to be written later.
+    pub(in crate::encode) fn delta(&self, template: &Template) -> Option<Delta> {
+        Delta::new(template, self.length, self.noted.bytes())
     }
 }

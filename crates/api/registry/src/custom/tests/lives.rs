@@ -104,7 +104,7 @@ async fn a_change_of_one_definition_leaves_the_kinds_of_others_alone() {
     let listed =
         api.registry.list(&api.at(WIDGETS, "default", ""), &crate::ListQuery::default()).await.unwrap();
     for item in listed.items {
-        let item: serde_json::Value = serde_json::from_slice(&item).unwrap();
+        let item: serde_json::Value = serde_json::from_slice(item.as_ref()).unwrap();
         assert_eq!(item["spec"]["size"], 7);
     }
 }

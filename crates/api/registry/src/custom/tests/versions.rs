@@ -35,7 +35,7 @@ async fn without_a_webhook_versions_differ_in_name_only() {
         }
         let list = api.registry.list(&api.at(resource, "default", ""), &ListQuery::default()).await.unwrap();
         for item in list.items {
-            let item: Value = serde_json::from_slice(&item).unwrap();
+            let item: Value = serde_json::from_slice(item.as_ref()).unwrap();
             assert_eq!(item["apiVersion"], version);
         }
     }

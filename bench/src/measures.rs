@@ -76,8 +76,8 @@ impl Api {
             Measure::PagedList => self.list(Some(500)).await,
             Measure::WatchFanout => self.watch_fanout(100, 2_000).await,
             Measure::WatchLatency => self.watch_latency(100, 50, 500).await,
-            Measure::DeletePods => self.delete("pods", "pod").await,
-            Measure::DeleteConfigmaps => self.delete("configmaps", "config").await,
+            Measure::DeletePods => self.delete("pods", "pod", self.size.count).await,
+            Measure::DeleteConfigmaps => self.delete("configmaps", "config", self.size.count).await,
             Measure::BindPods => self.bind(Load::PLAIN).await,
             Measure::BindPickyPods => self.bind(Load::PICKY).await,
         }

@@ -117,9 +117,11 @@ impl Api {
     pub(super) async fn delete(
         &self,
         resource: &'static str,
-        stem: &'static str,
+        stem: &str,
+        count: usize,
     ) -> Result<Line, BenchError> {
-        self.each(&format!("delete-{resource}"), self.size.count, move |number| Call {
+        let stem = stem.to_owned();
+        self.each(&format!("delete-{resource}"), count, move |number| Call {
             method: Method::DELETE,
             path: format!("{NAMESPACE}/{resource}/{stem}-{number}?gracePeriodSeconds=0"),
             content_type: "",

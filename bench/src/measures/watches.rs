@@ -46,6 +46,7 @@ impl Api {
         line.ops = watchers * events;
         line.per_second = (line.ops as f64 / elapsed.as_secs_f64()).round();
         line.server_cpu_us_per_op = line.server_cpu_us_per_op.map(|total| total / line.ops as f64);
+        self.delete_events(&run, events).await?;
         Ok(line)
     }
 
@@ -79,7 +80,13 @@ impl Api {
         let elapsed = start.elapsed();
         let write_p99_ms = Seen::new(writes, elapsed).line("write", 1).p99_ms;
         let late = Seen::new(latencies, elapsed).line("watch-latency", watchers);
+        self.delete_events(&run, events).await?;
         Ok(Line { write_p99_ms, ..late })
+    }
+
+    /// What is left behind would count as the server's memory later.
+    async fn delete_events(&self, run: &str, events: usize) -> Result<(), BenchError> {
+        self.delete("configmaps", run, events).await.map(|_| ())
     }
 
     async fn write(&self, run: &str, events: usize, writers: usize) -> Result<(), BenchError> {

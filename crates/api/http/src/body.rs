@@ -2,7 +2,7 @@
 //! a piece is made only when the connection asks for it.
 
 use std::future::ready;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
@@ -186,6 +186,12 @@ impl Body {
     }
 }
 
+/// Lets others have their turn on this thread. Whoever wakes itself in the midst of its work has another thread woken, too, which takes it
+/// over while it is still at work here, or takes the processor from the client that was just told.
+fn pause(context: &mut Context<'_>) {
+    let _pending = pin!(tokio::task::yield_now()).poll(context);
+}
+
 /// Compressing less than this costs more than it saves.
 const LARGE: usize = 128 * 1024;
 /// The first piece of a long answer leaves when it holds this much.
@@ -243,7 +249,7 @@ impl http_body::Body for Body {
             }
             Content::Pieces(_, turn) if turn.is_over() => {
                 turn.next();
-                context.waker().wake_by_ref();
+                pause(context);
                 Poll::Pending
             }
             Content::Pieces(pieces, turn) => pieces.as_mut().poll_next(context).map(|piece| {

@@ -186,8 +186,8 @@ impl Body {
     }
 }
 
-/// Lets others have their turn on this thread. Whoever wakes itself in the midst of its work has another thread woken, too, which takes it
-/// over while it is still at work here, or takes the processor from the client that was just told.
+/// Lets others have their turn on this thread. Whoever wakes itself in the midst of its work has another thread woken, too, which may
+/// take it over, or takes the processor from the client that was just told.
 fn pause(context: &mut Context<'_>) {
     let _pending = pin!(tokio::task::yield_now()).poll(context);
 }

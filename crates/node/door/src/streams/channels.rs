@@ -34,6 +34,9 @@ const WRONG: u16 = 1002;
 const PING: Duration = Duration::from_secs(30);
 /// How long a client may take to close after everything was said.
 const FAREWELL: Duration = Duration::from_secs(10);
+/// Nothing is said before. Kubernetes' clients up to 1.33 begin to read before they know their own channels: what comes in that instant is
+/// thrown away, with a line about it among the errors. Commands take longer than this to begin.
+pub(super) const SETTLING: Duration = Duration::from_millis(20);
 
 /// How channels are written, and what can be said on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -277,6 +280,7 @@ async fn outward<W: AsyncWrite + Unpin>(
     every: Duration,
 ) -> std::io::Result<()> {
     let [mut stdout, mut stderr, mut error] = readers;
+    tokio::time::sleep(SETTLING).await;
     // Tells the client that the connection stands.
     let first = match (&stdout, &stderr) {
         (Some(_), _) => STDOUT,

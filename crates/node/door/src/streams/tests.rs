@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use kedge_spdy::{Flow, Headers, Session, Stream, reset};
@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::Said;
-use super::channels::{Dialect, Streams, carry};
+use super::channels::{Dialect, SETTLING, Streams, carry};
 use super::ports::ports;
 use crate::call::Query;
 use crate::websocket::{Kind, Message};
@@ -214,6 +214,22 @@ async fn a_command_is_talked_with() {
 #[tokio::test]
 async fn a_command_is_talked_with_to_its_last_byte() {
     tokio::time::timeout(PATIENCE, a_command_is_talked_with()).await.expect("the command has not ended");
+}
+
+async fn a_client_settles() {
+    let said = Said { stdin: false, stdout: true, stderr: false, tty: false };
+    let began = Instant::now();
+    let (mut client, mut runtime, _server, _carried) = scene(said, 2, "v5.channel.k8s.io", PATIENCE).await;
+    runtime.take("stdout").writer.write(Bytes::from_static(b"at once")).await.unwrap();
+    let first = client.hear().await;
+    assert!(began.elapsed() >= SETTLING, "{first:?} came at once");
+    assert_eq!(first, (2, vec![1]));
+    assert_eq!(client.hear().await, (2, b"\x01at once".to_vec()));
+}
+
+#[tokio::test]
+async fn a_client_hears_nothing_before_it_knows_its_channels() {
+    tokio::time::timeout(PATIENCE, a_client_settles()).await.expect("the client hears nothing");
 }
 
 async fn a_terminal_is_resized() {

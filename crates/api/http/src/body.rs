@@ -2,8 +2,7 @@
 //! a piece is made only when the connection asks for it.
 
 use std::future::ready;
-use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -11,6 +10,7 @@ use futures::{FutureExt, Stream, StreamExt, stream};
 use http_body::{Frame, SizeHint};
 
 use crate::gzip::Gzip;
+use crate::turn::Turn;
 
 /// Pieces that come one by one; ends when the stream does.
 pub(crate) type Pieces = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
@@ -40,43 +40,6 @@ enum Content {
     Live(Pieces),
     /// The same, from somebody who may break off.
     Relayed(Pin<Box<dyn Stream<Item = Result<Bytes, Broken>> + Send>>),
-}
-
-/// How much of a long answer has left since others had their turn. Without pauses a connection would fill all the room that the network
-/// has, and many of them would keep everybody else waiting: the more there are, the shorter is the turn of each, so that everybody's comes
-/// as soon. The first pause comes after the first piece: the client has something to do then, while more is made.
-struct Turn {
-    sent: usize,
-    has_begun: bool,
-}
-
-/// How many long answers are under way in this process.
-static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
-
-impl Turn {
-    /// What all of them together send before each had a turn, as long as they are few.
-    const LENGTH: usize = 512 * 1024;
-    const LEAST: usize = 64 * 1024;
-
-    fn begin() -> Self {
-        UNDER_WAY.fetch_add(1, Ordering::Relaxed);
-        Self { sent: 0, has_begun: false }
-    }
-
-    fn is_over(&self) -> bool {
-        let share = || Self::LENGTH / UNDER_WAY.load(Ordering::Relaxed).max(1);
-        self.sent >= if self.has_begun { share().max(Self::LEAST) } else { 1 }
-    }
-
-    fn next(&mut self) {
-        (self.sent, self.has_begun) = (0, true);
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 impl Body {
@@ -186,12 +149,6 @@ impl Body {
     }
 }
 
-/// Lets others have their turn on this thread. Whoever wakes itself in the midst of its work has another thread woken, too, which may
-/// take it over, or takes the processor from the client that was just told.
-fn pause(context: &mut Context<'_>) {
-    let _pending = pin!(tokio::task::yield_now()).poll(context);
-}
-
 /// Compressing less than this costs more than it saves.
 const LARGE: usize = 128 * 1024;
 /// The first piece of a long answer leaves when it holds this much.
@@ -248,12 +205,11 @@ impl http_body::Body for Body {
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
             Content::Pieces(_, turn) if turn.is_over() => {
-                turn.next();
-                pause(context);
+                turn.pass(context);
                 Poll::Pending
             }
             Content::Pieces(pieces, turn) => pieces.as_mut().poll_next(context).map(|piece| {
-                turn.sent += piece.as_ref().map_or(0, Bytes::len);
+                turn.sent(piece.as_ref().map_or(0, Bytes::len));
                 piece.map(|bytes| Ok(Frame::data(bytes)))
             }),
             Content::Live(pieces) => {

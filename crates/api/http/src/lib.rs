@@ -40,6 +40,7 @@ mod router;
 mod serve;
 pub mod table;
 mod token;
+mod turn;
 mod upkeep;
 mod usage;
 mod verbs;

@@ -32,6 +32,7 @@ use crate::fairness::{Asked, Target};
 use crate::proxy::{Asking, Caller};
 use crate::query::Query;
 use crate::rbac::{Ask, What};
+use crate::turn::InHand;
 use crate::who::Peer;
 use crate::{
     aggregate, connect, content, documents, fairness, health, impersonate, issuer, media, metrics, path,
@@ -97,6 +98,7 @@ impl Router {
 
     async fn respond(self, parts: Parts, body: Incoming) -> Answer {
         let started = Instant::now();
+        let _in_hand = InHand::new();
         let from = self.caller.as_ref().and_then(|caller| caller.from);
         let mut labels = Labels::of(&parts);
         let id = audit_id(&parts);
@@ -385,9 +387,10 @@ fn finish(parts: &Parts, answer: &mut Answer, id: HeaderValue) {
         *answer.body_mut() = Body::default();
     }
     answer.headers_mut().insert(&AUDIT_ID, id);
-    answer.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
+    answer.headers_mut().entry(CACHE_CONTROL).or_insert_with(|| NOT_KEPT.clone());
 }
 
+static NOT_KEPT: HeaderValue = HeaderValue::from_static("no-cache, private");
 static AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
 /// The one that the client gave, or a new one.

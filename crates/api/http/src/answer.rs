@@ -13,14 +13,23 @@ use crate::protobuf;
 pub(crate) type Answer = Response<Body>;
 
 pub(crate) fn of(code: u16, content_type: &'static str, body: impl Into<Body>) -> Answer {
+    typed(code, HeaderValue::from_static(content_type), body)
+}
+
+/// An object or a list in that form.
+pub(crate) fn formed(code: u16, format: Format, body: impl Into<Body>) -> Answer {
+    typed(code, format.content_type(), body)
+}
+
+fn typed(code: u16, content_type: HeaderValue, body: impl Into<Body>) -> Answer {
     let mut answer = Response::new(body.into());
     *answer.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    answer.headers_mut().insert(CONTENT_TYPE, content_type);
     answer
 }
 
 pub(crate) fn json(code: u16, bytes: impl Into<Bytes>) -> Answer {
-    of(code, "application/json", bytes.into())
+    formed(code, Format::Json, bytes.into())
 }
 
 pub(crate) fn text(code: u16, text: impl Into<Body>) -> Answer {
@@ -51,7 +60,7 @@ pub(crate) fn document(code: u16, value: &Value, format: Format, pretty: bool) -
         Format::Protobuf => protobuf::document(value).map_err(|error| error.to_string()),
     };
     match bytes {
-        Ok(bytes) => of(code, format.content_type(), Bytes::from(bytes)),
+        Ok(bytes) => formed(code, format, Bytes::from(bytes)),
         // Values that came out of JSON go back into it; this is for form's sake and names the cause.
         Err(error) => text(500, format!("cannot encode the answer: {error}\n")),
     }
@@ -63,7 +72,7 @@ pub(crate) fn stored(code: u16, bytes: &Bytes, format: Format, pretty: bool) -> 
         return Ok(json(code, bytes.clone()));
     }
     if format == Format::Protobuf {
-        return Ok(of(code, format.content_type(), protobuf::stored(bytes)?));
+        return Ok(formed(code, format, protobuf::stored(bytes)?));
     }
     let value: Value = serde_json::from_slice(bytes).map_err(|error| Status::internal(error.to_string()))?;
     Ok(document(code, &value, format, pretty))

@@ -1,7 +1,7 @@
 //! Content negotiation: what the client can read and in which rendering. Knows the names of media types and no objects.
 
 use http::HeaderMap;
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use kedge_kinds::{Details, Reason, Status};
 
 use crate::partial::MetaVersion;
@@ -15,16 +15,22 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    pub(crate) fn content_type(self) -> &'static str {
+    pub(crate) fn content_type(self) -> HeaderValue {
+        // Made once: whatever makes a header's value goes through it character by character.
+        static JSON: HeaderValue = HeaderValue::from_static("application/json");
+        static YAML: HeaderValue = HeaderValue::from_static("application/yaml");
+        static PROTOBUF: HeaderValue = HeaderValue::from_static("application/vnd.kubernetes.protobuf");
         match self {
-            Format::Json => "application/json",
-            Format::Yaml => "application/yaml",
-            Format::Protobuf => PROTOBUF,
+            Format::Json => JSON.clone(),
+            Format::Yaml => YAML.clone(),
+            Format::Protobuf => PROTOBUF.clone(),
         }
     }
 }
 
-const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+/// As Kubernetes' own clients ask for protobuf.
+const PROTOBUF_FIRST: &[u8] = b"application/vnd.kubernetes.protobuf,application/json";
+const PROTOBUF_ONLY: &[u8] = b"application/vnd.kubernetes.protobuf";
 
 /// What can be had at a place, beside JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,14 +140,14 @@ pub(crate) fn negotiate(headers: &HeaderMap, offer: Offer) -> Result<Output, Sta
     let mut asked = false;
     let mut known = false;
     for header in headers.get_all(ACCEPT) {
-        if matches!(header.as_bytes(), b"application/json" | b"*/*") {
-            return Ok(Output::default());
+        match header.as_bytes() {
+            b"application/json" | b"*/*" => return Ok(Output::default()),
+            PROTOBUF_FIRST | PROTOBUF_ONLY if offer.protobuf => {
+                return Ok(Output { format: Format::Protobuf, rendering: Rendering::Whole });
+            }
+            _ => {}
         }
         let Ok(text) = header.to_str() else { continue };
-        // As Kubernetes' own clients ask.
-        if offer.protobuf && matches!(text.strip_prefix(PROTOBUF), Some("" | ",application/json")) {
-            return Ok(Output { format: Format::Protobuf, rendering: Rendering::Whole });
-        }
         asked |= !text.trim().is_empty();
         for clause in clauses(text) {
             known |= clause.format().is_some();

@@ -95,7 +95,7 @@ pub(crate) fn object(api: &Api, call: &Call, code: u16, bytes: &Bytes) -> Result
         Rendering::Metadata(_) if call.output.format == Format::Protobuf => {
             let form = protobuf::form_of(&call.at.kind, call.output.rendering)?;
             let bytes = protobuf::object(&form, bytes)?;
-            return Ok(answer::of(code, Format::Protobuf.content_type(), bytes));
+            return Ok(answer::formed(code, Format::Protobuf, bytes));
         }
         Rendering::Metadata(version) => partial::object(bytes, version).map_err(unreadable)?,
         Rendering::Table(version) => {

@@ -45,7 +45,7 @@ pub(super) async fn answer(
     if call.output.format == Format::Protobuf {
         let body =
             protobuf::list(kind, call.output.rendering, found.items, &meta, api.lists(), which).await?;
-        return Ok(answer::of(200, Format::Protobuf.content_type(), body));
+        return Ok(answer::formed(200, Format::Protobuf, body));
     }
     let body = match call.output.rendering {
         Rendering::Whole => body(Chunks::new(found.items, Whole::of(kind), head(kind, &meta))),
@@ -56,7 +56,7 @@ pub(super) async fn answer(
         }
     };
     if call.output.format == Format::Json && !call.pretty {
-        return Ok(answer::of(200, "application/json", body));
+        return Ok(answer::formed(200, Format::Json, body));
     }
     // Other forms are for people who look at short lists; those are made as a whole.
     answer::reformed(200, body, call.output.format, call.pretty).await

@@ -32,10 +32,28 @@ where
     F: Fn(Connection, usize) -> Fut + Clone + Send + Sync + 'static,
     Fut: Future<Output = Result<(Connection, usize), BenchError>> + Send,
 {
+    on(&mut open(target, connections).await?, count, server, operation).await
+}
+
+pub(crate) async fn open(target: &Target, connections: usize) -> Result<Vec<Connection>, BenchError> {
     let mut open = Vec::with_capacity(connections);
     for _ in 0..connections {
         open.push(Connection::open(target).await?);
     }
+    Ok(open)
+}
+
+/// The same over connections that are open and stay so.
+pub(crate) async fn on<F, Fut>(
+    open: &mut Vec<Connection>,
+    count: usize,
+    server: Option<u32>,
+    operation: F,
+) -> Result<Seen, BenchError>
+where
+    F: Fn(Connection, usize) -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = Result<(Connection, usize), BenchError>> + Send,
+{
     let next = Arc::new(AtomicUsize::new(0));
     if let Some(pid) = server {
         process::forget_peak(pid);
@@ -43,7 +61,7 @@ where
     let before = server.map(process::cost);
     let start = Instant::now();
     let workers: Vec<_> = open
-        .into_iter()
+        .drain(..)
         .map(|mut connection| {
             let (next, operation) = (next.clone(), operation.clone());
             tokio::spawn(async move {
@@ -51,7 +69,7 @@ where
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     if number >= count {
-                        return Ok::<_, BenchError>((latencies, bytes));
+                        return Ok::<_, BenchError>((connection, latencies, bytes));
                     }
                     let began = Instant::now();
                     let (back, read) = operation(connection, number).await?;
@@ -64,7 +82,8 @@ where
         .collect();
     let mut seen = Seen { latencies: Vec::new(), bytes: 0, elapsed: Duration::ZERO, before, after: None };
     for worker in workers {
-        let (latencies, bytes) = worker.await??;
+        let (connection, latencies, bytes) = worker.await??;
+        open.push(connection);
         seen.latencies.extend(latencies);
         seen.bytes += bytes;
     }

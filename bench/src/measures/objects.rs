@@ -5,6 +5,7 @@ use http::Method;
 
 use super::{Api, NAMESPACE};
 use crate::BenchError;
+use crate::connect::Connection;
 use crate::load;
 use crate::objects;
 use crate::report::Line;
@@ -20,26 +21,48 @@ struct Call {
     body: Bytes,
 }
 
+fn get(object: &str) -> Call {
+    let path = format!("{NAMESPACE}/{object}");
+    Call { method: Method::GET, path, content_type: "", body: Bytes::new() }
+}
+
 impl Api {
     async fn each<F>(&self, measure: &str, count: usize, call: F) -> Result<Line, BenchError>
     where
         F: Fn(usize) -> Call + Clone + Send + Sync + 'static,
     {
-        let seen = load::run(
-            &self.target,
-            self.size.connections,
-            count,
-            self.server,
-            move |mut connection, number| {
-                let call = call(number);
-                async move {
-                    let read =
-                        connection.drain(call.method, &call.path, call.content_type, call.body).await?;
-                    Ok((connection, read))
-                }
-            },
-        );
-        Ok(seen.await?.line(measure, self.size.connections))
+        let mut open = load::open(&self.target, self.size.connections).await?;
+        self.each_on(&mut open, measure, count, call).await
+    }
+
+    async fn each_on<F>(
+        &self,
+        open: &mut Vec<Connection>,
+        measure: &str,
+        count: usize,
+        call: F,
+    ) -> Result<Line, BenchError>
+    where
+        F: Fn(usize) -> Call + Clone + Send + Sync + 'static,
+    {
+        let connections = open.len();
+        let seen = load::on(open, count, self.server, move |mut connection, number| {
+            let call = call(number);
+            async move {
+                let read = connection.drain(call.method, &call.path, call.content_type, call.body).await?;
+                Ok((connection, read))
+            }
+        });
+        Ok(seen.await?.line(measure, connections))
+    }
+
+    /// Gets one object, over and over, over connections that stay open.
+    pub(crate) async fn gets_on(
+        &self,
+        open: &mut Vec<Connection>,
+        object: &'static str,
+    ) -> Result<Line, BenchError> {
+        self.each_on(open, "get", self.size.count, move |_| get(object)).await
     }
 
     pub(super) async fn create_config_maps(&self) -> Result<Line, BenchError> {
@@ -59,13 +82,7 @@ impl Api {
     }
 
     pub(crate) async fn get_config_map(&self) -> Result<Line, BenchError> {
-        self.each("get-configmap", self.size.count, |_| Call {
-            method: Method::GET,
-            path: format!("{NAMESPACE}/configmaps/config-0"),
-            content_type: "",
-            body: Bytes::new(),
-        })
-        .await
+        self.each("get-configmap", self.size.count, |_| get("configmaps/config-0")).await
     }
 
     pub(super) async fn update_config_maps(&self) -> Result<Line, BenchError> {

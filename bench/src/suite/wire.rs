@@ -3,21 +3,20 @@
 use super::{Table, median, named};
 use crate::measures::{Api, Measure};
 use crate::report::Line;
-use crate::{BenchError, Size};
+use crate::{BenchError, Size, load};
 
-/// A machine that others share changes its pace from one second to the next: gets are compared in turns of a fraction of one.
-const GETS: usize = 2_000;
-const GET_TURNS: usize = 201;
+/// A machine that others share changes its pace within a second: gets are compared in short turns, many of them.
+const GETS: usize = 500;
+const GET_TURNS: usize = 1_001;
 const LIST_TURNS: usize = 31;
 const WATCH_TURNS: usize = 15;
 
 pub(super) async fn protobuf(api: &Api, pods: usize, table: &mut Table) -> Result<(), BenchError> {
     let both = Both { json: api.clone(), protobuf: Api { target: api.target.in_protobuf(), ..api.clone() } };
-    let (mut gets, mut lists, mut watches, mut grew) = (Vec::new(), Vec::new(), Vec::new(), 0.0f64);
-    let brief = both.with(GETS);
-    for turn in 0..GET_TURNS {
-        let (json, protobuf) = brief.run(Measure::Get, turn).await?;
-        gets.push(protobuf.per_second / json.per_second);
+    let (mut lists, mut watches, mut grew) = (Vec::new(), Vec::new(), 0.0f64);
+    for (what, object) in [("a ConfigMap", "configmaps/config-0"), ("a Pod", "pods/pod-0")] {
+        let ratio = both.gets(object).await?;
+        table.at_least(&format!("GET of {what} in protobuf ÷ JSON, requests/s"), ratio, "×", 1.0);
     }
     for turn in 0..LIST_TURNS {
         let (json, protobuf) = both.run(Measure::List, turn).await?;
@@ -28,7 +27,6 @@ pub(super) async fn protobuf(api: &Api, pods: usize, table: &mut Table) -> Resul
         let (json, protobuf) = both.run(Measure::WatchFanout, turn).await?;
         watches.push(protobuf.per_second / json.per_second);
     }
-    table.at_least("GET in protobuf ÷ JSON, requests/s", median(&mut gets), "×", 1.0);
     table.at_least(&format!("LIST of {pods} pods in protobuf ÷ JSON, lists/s"), median(&mut lists), "×", 1.0);
     table.at_most(&format!("RSS added by LIST of {pods} pods in protobuf"), grew, "MB", 20.0);
     table.at_least("watch, 100 watchers, in protobuf ÷ JSON, events/s", median(&mut watches), "×", 1.0);
@@ -42,10 +40,24 @@ struct Both {
 }
 
 impl Both {
-    /// The same, with so many operations a turn.
-    fn with(&self, count: usize) -> Self {
-        let brief = |api: &Api| Api { size: Size { count, ..api.size.clone() }, ..api.clone() };
-        Self { json: brief(&self.json), protobuf: brief(&self.protobuf) }
+    /// The middle one of the ratios of all turns.
+    async fn gets(&self, object: &'static str) -> Result<f64, BenchError> {
+        let brief = |api: &Api| Api { size: Size { count: GETS, ..api.size.clone() }, ..api.clone() };
+        let (json, protobuf) = (brief(&self.json), brief(&self.protobuf));
+        let mut by_json = load::open(&json.target, json.size.connections).await?;
+        let mut by_protobuf = load::open(&protobuf.target, protobuf.size.connections).await?;
+        let mut ratios = Vec::new();
+        for turn in 0..GET_TURNS {
+            let (in_json, in_protobuf) = if turn.is_multiple_of(2) {
+                let in_json = json.gets_on(&mut by_json, object).await?;
+                (in_json, protobuf.gets_on(&mut by_protobuf, object).await?)
+            } else {
+                let in_protobuf = protobuf.gets_on(&mut by_protobuf, object).await?;
+                (json.gets_on(&mut by_json, object).await?, in_protobuf)
+            };
+            ratios.push(in_protobuf.per_second / in_json.per_second);
+        }
+        Ok(median(&mut ratios))
     }
 
     /// Each goes first every other turn, as whatever goes second finds the machine in another state.

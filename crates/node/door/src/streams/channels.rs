@@ -11,7 +11,7 @@ use hyper_util::rt::TokioIo;
 use kedge_spdy::{Flow, Headers, Reader, Session, SessionError, Stream, Writer};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::Said;
@@ -34,9 +34,11 @@ const WRONG: u16 = 1002;
 const PING: Duration = Duration::from_secs(30);
 /// How long a client may take to close after everything was said.
 const FAREWELL: Duration = Duration::from_secs(10);
-/// Nothing is said before. Kubernetes' clients up to 1.33 begin to read before they know their own channels: what comes in that instant is
-/// thrown away, with a line about it among the errors. Commands take longer than this to begin.
+/// Kubernetes' clients up to 1.33 begin to read before they know their own channels: what comes in that instant is thrown away, be it how a
+/// command ended. So nothing is said before a client was heard of, and then for as long as this, which is less than a command takes to begin.
 pub(super) const SETTLING: Duration = Duration::from_millis(20);
+/// A client that answers no ping is not waited for any longer.
+const HEARING: Duration = Duration::from_secs(1);
 
 /// How channels are written, and what can be said on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,10 +208,14 @@ pub(super) async fn carry(
     let mut from = websocket::Reader::new(read);
     let mut to = websocket::Writer::new(write);
     let (pongs, pings) = mpsc::channel(4);
+    let (heard, reads) = oneshot::channel();
     let Streams { stdin, resize, stdout, stderr, error } = streams;
     let ended = {
-        let inward = inward(&mut from, dialect, stdin, resize, pongs);
-        let outward = outward(&mut to, dialect, [stdout, stderr, error], pings, ping);
+        let inward = inward(&mut from, dialect, stdin, resize, (heard, pongs));
+        let outward = async {
+            settled(&mut to, reads).await?;
+            outward(&mut to, dialect, [stdout, stderr, error], pings, ping).await
+        };
         tokio::select! {
             ended = outward => ended.map(|()| NORMAL),
             wrong = inward => match wrong {
@@ -227,20 +233,35 @@ pub(super) async fn carry(
     }
 }
 
+/// Until the client reads and has had a moment.
+async fn settled<W: AsyncWrite + Unpin>(
+    to: &mut websocket::Writer<W>,
+    reads: oneshot::Receiver<()>,
+) -> std::io::Result<()> {
+    to.send(Kind::Ping, &[]).await?;
+    let _silent = tokio::time::timeout(HEARING, reads).await;
+    tokio::time::sleep(SETTLING).await;
+    Ok(())
+}
+
 /// What the client says. True if it does not keep to the protocol.
 async fn inward<R: AsyncRead + Unpin>(
     from: &mut websocket::Reader<R>,
     dialect: Dialect,
     mut stdin: Option<Writer>,
     resize: Option<Writer>,
-    pongs: mpsc::Sender<Bytes>,
+    (heard, pongs): (oneshot::Sender<()>, mpsc::Sender<Bytes>),
 ) -> bool {
+    let mut heard = Some(heard);
     loop {
         let message = match from.next().await {
             Ok(Some(message)) => message,
             Ok(None) | Err(websocket::WebSocketError::Connection(_)) => return false,
             Err(_) => return true,
         };
+        if let Some(heard) = heard.take() {
+            let _waits = heard.send(());
+        }
         match message.kind {
             Kind::Close => return false,
             // Who pings faster than we write hears that we are there from what we write.
@@ -280,7 +301,6 @@ async fn outward<W: AsyncWrite + Unpin>(
     every: Duration,
 ) -> std::io::Result<()> {
     let [mut stdout, mut stderr, mut error] = readers;
-    tokio::time::sleep(SETTLING).await;
     // Tells the client that the connection stands.
     let first = match (&stdout, &stderr) {
         (Some(_), _) => STDOUT,

@@ -114,6 +114,12 @@ impl Client {
         self.0.write_all(&frame).await.unwrap();
     }
 
+    async fn answer_ping(&mut self) {
+        assert_eq!(self.hear().await, (9, Vec::new()), "whoever is there is asked first");
+        // A pong with a mask of zeros.
+        self.0.write_all(&[0x8a, 0x80, 0, 0, 0, 0]).await.unwrap();
+    }
+
     /// The next message: its kind and content.
     async fn hear(&mut self) -> (u8, Vec<u8>) {
         let kind = self.0.read_u8().await.unwrap() & 0x0f;
@@ -191,6 +197,7 @@ async fn a_command_is_talked_with() {
         }
         typed
     });
+    client.answer_ping().await;
     client.say(0, b"typed ").await;
     client.say(0, b"words").await;
     client.say(255, &[0]).await;
@@ -218,13 +225,21 @@ async fn a_command_is_talked_with_to_its_last_byte() {
 
 async fn a_client_settles() {
     let said = Said { stdin: false, stdout: true, stderr: false, tty: false };
-    let began = Instant::now();
-    let (mut client, mut runtime, _server, _carried) = scene(said, 2, "v5.channel.k8s.io", PATIENCE).await;
-    runtime.take("stdout").writer.write(Bytes::from_static(b"at once")).await.unwrap();
-    let first = client.hear().await;
-    assert!(began.elapsed() >= SETTLING, "{first:?} came at once");
-    assert_eq!(first, (2, vec![1]));
-    assert_eq!(client.hear().await, (2, b"\x01at once".to_vec()));
+    for answers in [true, false] {
+        let (mut client, mut runtime, _server, _carried) =
+            scene(said, 2, "v5.channel.k8s.io", PATIENCE).await;
+        runtime.take("stdout").writer.write(Bytes::from_static(b"at once")).await.unwrap();
+        let began = Instant::now();
+        match answers {
+            true => client.answer_ping().await,
+            // It is not waited for without end.
+            false => assert_eq!(client.hear().await.0, 9),
+        }
+        let first = client.hear().await;
+        assert!(began.elapsed() >= SETTLING, "{first:?} came at once");
+        assert_eq!(first, (2, vec![1]));
+        assert_eq!(client.hear().await, (2, b"\x01at once".to_vec()));
+    }
 }
 
 #[tokio::test]
@@ -259,6 +274,7 @@ async fn a_client_that_is_silent_is_asked_for() {
         }
     };
     let _full = tokio::time::timeout(Duration::from_millis(200), flood).await;
+    assert_eq!(client.hear().await.0, 9);
     while client.hear().await.0 != 9 {}
     drop(client);
     carried.await.unwrap();

@@ -102,10 +102,13 @@ impl WebSocket {
 
     /// The next words and their channel; none once the other side has closed.
     pub(crate) async fn hear(&mut self) -> Option<(u8, Vec<u8>)> {
-        let (kind, mut content) = frame(&mut self.io).await?;
-        if kind == 8 {
-            return None;
-        }
+        let mut content = loop {
+            match frame(&mut self.io).await? {
+                (8, _) => return None,
+                (9, content) => self.io.write_all(&masked(10, &content)).await.unwrap(),
+                (_, content) => break content,
+            }
+        };
         let channel = content.remove(0);
         Some(match self.base64 {
             true => (channel - b'0', STANDARD.decode(content).unwrap()),

@@ -10,7 +10,7 @@ use futures::{FutureExt, Stream, StreamExt, stream};
 use http_body::{Frame, SizeHint};
 
 use crate::gzip::Gzip;
-use crate::turn::Turn;
+use crate::turn::{Compressing, Turn};
 
 /// Pieces that come one by one; ends when the stream does.
 pub(crate) type Pieces = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
@@ -36,6 +36,8 @@ enum Content {
     Whole(Bytes),
     /// Long, and known in full before it is sent.
     Pieces(Pieces, Turn),
+    /// The same, compressed on its way.
+    Compressed(Pieces),
     /// Made of what happens while it is sent: each piece must leave at once.
     Live(Pieces),
     /// The same, from somebody who may break off.
@@ -52,11 +54,12 @@ impl Body {
             held += chunk.len();
             first.push(chunk);
         }
-        Self::long(stream::once(ready(joined(first))).chain(stream::iter(chunks)))
+        let pieces = stream::once(ready(joined(first))).chain(stream::iter(chunks));
+        Self(Content::Pieces(Box::pin(pieces), Turn::begin()))
     }
 
-    fn long(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Self(Content::Pieces(Box::pin(pieces), Turn::begin()))
+    fn gzip(pieces: impl Stream<Item = Bytes> + Send + Unpin + 'static) -> Self {
+        Self(Content::Compressed(Box::pin(Gzip::new(Compressing::new(pieces)))))
     }
 
     pub(crate) fn live(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Self {
@@ -112,7 +115,7 @@ impl Body {
         match self.0 {
             Content::Empty => Bytes::new(),
             Content::Whole(bytes) => bytes,
-            Content::Pieces(pieces, _) | Content::Live(pieces) => {
+            Content::Pieces(pieces, _) | Content::Compressed(pieces) | Content::Live(pieces) => {
                 let all = pieces.collect::<Vec<Bytes>>().now_or_never();
                 Bytes::from(all.unwrap_or_default().concat())
             }
@@ -131,7 +134,7 @@ impl Body {
                 let pieces = (0..bytes.len())
                     .step_by(LARGE)
                     .map(move |at| bytes.slice(at..bytes.len().min(at + LARGE)));
-                (Self::long(Gzip::new(stream::iter(pieces))), true)
+                (Self::gzip(stream::iter(pieces)), true)
             }
             Content::Pieces(mut pieces, _) => {
                 let mut first = Vec::new();
@@ -142,7 +145,7 @@ impl Body {
                     };
                     first.push(piece);
                 }
-                (Self::long(Gzip::new(stream::iter(first).chain(pieces))), true)
+                (Self::gzip(stream::iter(first).chain(pieces)), true)
             }
             other => (Self(other), false),
         }
@@ -184,7 +187,9 @@ impl std::fmt::Debug for Body {
         match &self.0 {
             Content::Empty => f.write_str("Body(empty)"),
             Content::Whole(bytes) => write!(f, "Body({} bytes)", bytes.len()),
-            Content::Pieces(..) | Content::Live(_) | Content::Relayed(_) => f.write_str("Body(in pieces)"),
+            Content::Pieces(..) | Content::Compressed(_) | Content::Live(_) | Content::Relayed(_) => {
+                f.write_str("Body(in pieces)")
+            }
         }
     }
 }
@@ -212,7 +217,7 @@ impl http_body::Body for Body {
                 turn.sent(piece.as_ref().map_or(0, Bytes::len));
                 piece.map(|bytes| Ok(Frame::data(bytes)))
             }),
-            Content::Live(pieces) => {
+            Content::Compressed(pieces) | Content::Live(pieces) => {
                 pieces.as_mut().poll_next(context).map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
             }
             Content::Relayed(pieces) => {
@@ -229,7 +234,9 @@ impl http_body::Body for Body {
         match &self.0 {
             Content::Empty => SizeHint::with_exact(0),
             Content::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Content::Pieces(..) | Content::Live(_) | Content::Relayed(_) => SizeHint::default(),
+            Content::Pieces(..) | Content::Compressed(_) | Content::Live(_) | Content::Relayed(_) => {
+                SizeHint::default()
+            }
         }
     }
 }

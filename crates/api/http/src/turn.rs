@@ -1,9 +1,11 @@
 //! When a long answer lets others have their turn on its thread. Knows how much has left and how many others there are, not what is sent.
 
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::Context;
+use std::task::{Context, Poll};
 
+use bytes::Bytes;
+use futures::{Stream, StreamExt};
 use tokio::runtime::Handle;
 
 /// How much of a long answer has left since others had their turn. Without pauses a connection would fill all the room that the network
@@ -14,6 +16,8 @@ use tokio::runtime::Handle;
 /// the answer's own task with it. So who is alone goes on, as long as another thread is there for whoever comes.
 pub(crate) struct Turn {
     sent: usize,
+    /// How much work a byte is, beside one that is only sent.
+    cost: usize,
     has_begun: bool,
     /// Whether there are other threads.
     is_helped: bool,
@@ -46,11 +50,12 @@ impl Turn {
     const LEAST: usize = 64 * 1024;
     /// What one sends that nobody is known to wait for: a few milliseconds' work.
     const ALONE: usize = 4 * 1024 * 1024;
+    const COMPRESSED: usize = 4;
 
     pub(crate) fn begin() -> Self {
         UNDER_WAY.fetch_add(1, Ordering::Relaxed);
         let is_helped = Handle::try_current().is_ok_and(|runtime| runtime.metrics().num_workers() > 1);
-        Self { sent: 0, has_begun: false, is_helped }
+        Self { sent: 0, cost: 1, has_begun: false, is_helped }
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -65,7 +70,7 @@ impl Turn {
     }
 
     pub(crate) fn sent(&mut self, length: usize) {
-        self.sent += length;
+        self.sent += length * self.cost;
     }
 
     /// Others have theirs; whoever is polled with this context comes back after them.
@@ -78,5 +83,35 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What is compressed on its way: the pauses are between the pieces that go in, as next to nothing may come out.
+pub(crate) struct Compressing<S> {
+    pieces: S,
+    turn: Turn,
+}
+
+impl<S> Compressing<S> {
+    pub(crate) fn new(pieces: S) -> Self {
+        let mut turn = Turn::begin();
+        turn.cost = Turn::COMPRESSED;
+        Self { pieces, turn }
+    }
+}
+
+impl<S: Stream<Item = Bytes> + Unpin> Stream for Compressing<S> {
+    type Item = Bytes;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if self.turn.is_over() {
+            self.turn.pass(context);
+            return Poll::Pending;
+        }
+        let piece = self.pieces.poll_next_unpin(context);
+        if let Poll::Ready(Some(piece)) = &piece {
+            self.turn.sent(piece.len());
+        }
+        piece
     }
 }

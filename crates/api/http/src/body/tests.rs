@@ -19,6 +19,10 @@ impl Wake for Woken {
 
 /// How a long answer leaves: the number of pieces made so far for each that leaves, a dash for each pause.
 fn left(count: usize) -> String {
+    left_as(count, |body| body)
+}
+
+fn left_as(count: usize, change: fn(Body) -> Body) -> String {
     let made = Arc::new(AtomicUsize::new(0));
     let counted = made.clone();
     let chunks = (0..count).map(move |_| {
@@ -28,7 +32,7 @@ fn left(count: usize) -> String {
     let woken = Arc::new(Woken::default());
     let waker = Waker::from(woken.clone());
     let mut context = Context::from_waker(&waker);
-    let mut body = Body::chunks(chunks);
+    let mut body = change(Body::chunks(chunks));
     let mut sent = Vec::new();
     loop {
         sent.push(match Pin::new(&mut body).poll_frame(&mut context) {
@@ -60,6 +64,12 @@ fn others_have_their_turn_while_a_long_answer_leaves() {
                 .collect();
         assert_eq!(left(10), expected, "{others} others");
     }
+}
+
+#[test]
+fn others_have_their_turn_while_a_long_answer_is_compressed() {
+    // After the first and after every other one that goes in; all of them come to a single piece.
+    assert_eq!(left_as(10, |body| body.compressed().0), "- - - - - 10");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
